@@ -1,25 +1,14 @@
 """Each row of the table has a right derivative, or a reason in the table why it has none."""
 
-import sys
-import zlib
-from pathlib import Path
-
 import numpy as np
 import pytest
+from numpy_row_calls import COMPILED, NOT_COMPARED, call_of, drawn_calls
 from row_derivatives import compared_in_a_domain
 from sweep import FULL
 
 import npaccel
-from npaccel import _numpy
 from npaccel._numpy.core.derivatives import NO_DERIVATIVES, without_derivative
-from npaccel._numpy.core.table import rows
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "numpy_layer"))
-from diff_cases import function, plans, rendered
-
-_numpy.load()
-COMPILED = {name: row for name, row in rows().items() if row.status == "compiled"}
-FORMS = ("random", "strided", "plain", "negative", "fortran", "stretched", "number", "scalar")
 #: Rows whose derivative was wrong once.
 ONCE_WRONG = (
     *("convolve", "frexp", "linalg.cond", "logaddexp2", "ndarray.item", "ndarray.view", "polymul"),
@@ -27,31 +16,13 @@ ONCE_WRONG = (
 )
 EVERY = [name for name in COMPILED if name.removeprefix("numpy.") in ONCE_WRONG]
 CHOSEN = list(COMPILED) if FULL else sorted({*EVERY, *list(COMPILED)[::250]})
-#: Rows whose derivative can't be found by differences of each element, and why.
-NOT_COMPARED = {
-    "numpy.float16": "differences of float16 numbers are lost in rounding",
-    "numpy.half": "differences of float16 numbers are lost in rounding",
-    "numpy.linalg.cholesky": "both triangles count, as in JAX: NumPy reads one",
-    "numpy.linalg.eigh": "both triangles count, and signs of vectors are torch's",
-    "numpy.linalg.eigvalsh": "both triangles count, as in JAX: NumPy reads one",
-    "numpy.linalg.svd": "signs of vectors are torch's",
-}
 
 
 def outcomes(name, count):
     """Compare calls of a row; return their outcomes, and the calls' text."""
-    row = COMPILED[name]
-    every = [p for p in plans(row) if p.dtype == np.dtype("d") and p.form in FORMS]
-    rng = np.random.default_rng(zlib.crc32(name.encode()))
-    order = [every[i] for i in rng.permutation(len(every))]
-    order.sort(key=lambda plan: (len(plan.keywords) > 0, plan.form != "random"))
     found = []
-    for plan in order[:30]:
-        args, kwargs = plan.draw()
-        text, values = rendered(row, args, kwargs)
-        if sum(np.size(value) for value in values.values()) > 80:
-            continue
-        outcome = compared_in_a_domain(function(text, values), list(values.values()))
+    for text, values in drawn_calls(name):
+        outcome = compared_in_a_domain(call_of(text, values), list(values.values()))
         found.append((outcome, text))
         if len([one for one, _ in found if one.kind in ("equal", "wrong", "refused")]) == count:
             break

@@ -5,7 +5,7 @@ import pytest
 import scipy.special
 import torch
 from row_derivatives import DOMAINS, scalar_function
-from scipy_row_calls import function_of, native_calls
+from scipy_row_calls import NOT_COMPARED, function_of, native_calls
 from sweep import FULL
 
 import npaccel
@@ -18,13 +18,6 @@ ONCE_WRONG = (
     *("ndimage.map_coordinates", "ndimage.shift", "signal.sawtooth", "spatial.distance.pdist"),
     *("special.k0", "special.k1e", "special.kv", "special.lambertw"),
 )
-#: Rows whose derivative can't be found by differences, and why.
-NOT_COMPARED = {
-    **dict.fromkeys(
-        ("linalg.cholesky", "linalg.cho_factor", "linalg.eigh", "linalg.eigvalsh", "linalg.pinvh"),
-        "both triangles count, as in JAX: SciPy reads one",
-    ),
-}
 CHOSEN = list(native_calls()) if FULL else sorted({*ONCE_WRONG, *list(native_calls())[::60]})
 
 

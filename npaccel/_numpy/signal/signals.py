@@ -248,7 +248,7 @@ def _at_least_float32(x: torch.Tensor) -> torch.Tensor:
     return x.to(torch.float32) if x.dtype == torch.float16 else x
 
 
-def _sinc_slope(x: torch.Tensor) -> torch.Tensor:
+def sinc_slope(x: torch.Tensor) -> torch.Tensor:
     """Return the derivative of sinc: around 0 by its series, as a difference loses all digits."""
     near = torch.abs(x) < 0.25
     inside, far = torch.where(near, x, 0.0), torch.where(near, 1.0, x)
@@ -274,7 +274,7 @@ def _sinc(x: torch.Tensor) -> torch.Tensor:
     return found
 
 
-_real_sinc = with_slopes(_sinc_slope)(_sinc)
+_real_sinc = with_slopes(sinc_slope)(_sinc)
 
 
 @implements(np.i0)

@@ -100,6 +100,21 @@ def _by_rests(compute: Compute) -> Compute:
 
 def _float_remainder(rest_of: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the remainder with the divisor's sign, a zero's sign included."""
+    if wants_gradients(a, b):
+        return _remainder_with_slopes(a, b)
+    return _by_rest(rest_of, a, b)
+
+
+@with_slopes(
+    lambda a, b: torch.ones_like(a),
+    lambda a, b: -_float_floor_divide(_fmod, a, b),
+)
+def _remainder_with_slopes(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the remainder, whose derivative is that from the right where it is 0."""
+    return _by_rest(_fmod, a, b)
+
+
+def _by_rest(rest_of: Compute, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     rest = rest_of(a, b)
     moved = torch.where((b < 0) != (rest < 0), rest + b, rest)
     return torch.where(rest != 0, moved, torch.copysign(torch.zeros_like(moved), b))
@@ -174,7 +189,10 @@ def _complex_power(a: torch.Tensor, b: Operand) -> torch.Tensor:
     if not isinstance(b, torch.Tensor):
         return found
     found = torch.where((a == 0) & (b.real > 0), torch.zeros_like(found), found)
-    return torch.where(b == 0, torch.ones_like(found), found)
+    is_one = b == 0
+    if wants_gradients(a, b):  # By the exponent the derivative is a logarithm.
+        is_one = is_one & ((a == 0) | ~torch.isfinite(torch.abs(a)))
+    return torch.where(is_one, torch.ones_like(found), found)
 
 
 def _multiplied(a: torch.Tensor, power: int) -> torch.Tensor:
@@ -191,6 +209,8 @@ def _multiplied(a: torch.Tensor, power: int) -> torch.Tensor:
     assert found is not None
     if power < 0:
         found = divide(torch.ones_like(a), found)
+    if power > 0 and wants_gradients(a):  # A constant 0 would have no derivative.
+        return found
     of_zero = torch.full_like(a, 0 if power > 0 else complex(math.nan, math.nan))
     return torch.where(a == 0, of_zero, found)
 
@@ -250,10 +270,23 @@ def _plain_square(x: torch.Tensor) -> torch.Tensor:
 square = integers.by_bits(_plain_square)
 
 
+def _cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Return the derivative of `hypot` by a; 0 at the origin, where it has none."""
+    found = _hypot_with_slopes(a, b)
+    return a / torch.where(found == 0, 1.0, found)
+
+
+@with_slopes(_cosine, lambda a, b: _cosine(b, a))
+def _hypot_with_slopes(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.hypot(a, b)
+
+
 def hypot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the hypotenuse; CUDA's is infinite already beside the largest number."""
+    if wants_gradients(a, b):
+        return _hypot_with_slopes(a, b)
     found = torch.hypot(a, b)
-    if a.device.type == "cpu" or wants_gradients(a, b):
+    if a.device.type == "cpu":
         return found
     a, b = torch.abs(a), torch.abs(b)
     large, small = torch.maximum(a, b), torch.minimum(a, b)
@@ -303,6 +336,7 @@ def heaviside(x: torch.Tensor, at_zero: torch.Tensor) -> torch.Tensor:
 
 
 @in_float32
+@with_slopes(lambda x: 1 / (3 * _float_cbrt(x) ** 2))
 def _float_cbrt(x: torch.Tensor) -> torch.Tensor:
     """Return the cube root: a power, then one step of Newton's for the last bits.
 

@@ -103,10 +103,11 @@ def _pole(x: Tensor, y: Tensor, on: Tensor) -> tuple[Tensor, Tensor]:
 
 def faddeeva(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Return the parts of w(x + iy); below the real line by w(z) = 2 exp(-z**2) - w(-z)."""
-    real, imaginary = upper_half(torch.abs(x), torch.abs(y))
     below = y < 0
+    size_x, size_y = torch.where(x < 0, -x, x), torch.where(below, -y, y)
+    real, imaginary = upper_half(size_x, size_y)
     size = 2 * torch.exp((y - x) * (y + x))
-    turn = 2 * torch.abs(x) * y
+    turn = 2 * size_x * y
     real = torch.where(below, size * torch.cos(turn) - real, real)
     imaginary = torch.where(below, -size * torch.sin(turn) + imaginary, imaginary)
     return real, torch.where(x < 0, -imaginary, imaginary)

@@ -5,11 +5,14 @@ The order is a Python number: it says how long the recurrences are.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.special._bessel import (
     bessel_0,
     bessel_1,
@@ -22,7 +25,6 @@ from npaccel._scipy.special._common import (
     Tensor,
     elementwise,
     integer,
-    magnitude,
     number,
     on_cpu,
     signed,
@@ -34,15 +36,17 @@ _TURNING = "the recurrence loses digits where the order passes x"
 
 
 @elementwise("j0", host_reason=on_cpu)
+@with_slopes(lambda x: -j1(x))
 def j0(x: Tensor) -> Tensor:
     """The Bessel function of the first kind, order 0."""
     return bessel_0(torch.abs(x))[0]
 
 
 @elementwise("j1", host_reason=on_cpu)
+@with_slopes(lambda x: (j0(x) - whole_j(2, x)) / 2)
 def j1(x: Tensor) -> Tensor:
     """The Bessel function of the first kind, order 1."""
-    return signed(bessel_1(magnitude(x))[0], x)
+    return signed(bessel_1(torch.abs(x))[0], x)
 
 
 def _positive_only(x: Tensor, found: Tensor) -> Tensor:
@@ -71,8 +75,20 @@ def _sign(n: int) -> int:
 
 def whole_j(n: int, x: Tensor) -> Tensor:
     """J_n(x) for all whole n and real x."""
-    found = bessel_j(abs(n), torch.abs(x)) * (_sign(n) if n < 0 else 1)
-    return torch.where(x < 0, -found, found) if n % 2 else found
+    found = _j_of(abs(n))(x)
+    return found * _sign(n) if n < 0 else found
+
+
+@functools.cache
+def _j_of(n: int) -> Callable[[Tensor], Tensor]:
+    """Return J_n for n >= 0, whose derivative is the neighbours' (A. and S. 9.1.27)."""
+
+    def steps(x: Tensor) -> Tensor:
+        found = bessel_j(n, torch.abs(x))
+        return torch.where(x < 0, -found, found) if n % 2 else found
+
+    steps.__qualname__ = f"j_{n}"
+    return with_slopes(lambda x: (whole_j(n - 1, x) - whole_j(n + 1, x)) / 2)(steps)
 
 
 def whole_y(n: int, x: Tensor) -> Tensor:
@@ -93,10 +109,30 @@ def real_i(v: float, x: Tensor, scaled: bool = False) -> Tensor:
     whole = v == int(v)
     if abs(v) > 20 or (v < 0 and not whole):
         raise NotImplementedError("npaccel has it for `v` of 0 to 20, and whole ones from -20 on")
-    found = bessel_i(abs(v), torch.abs(x), scaled)
-    if not whole:
-        return torch.where(x < 0, math.nan, found)
-    return torch.where(x < 0, -found, found) if v % 2 else found
+    return _i_of(abs(v), scaled)(x)
+
+
+@functools.cache
+def _i_of(v: float, scaled: bool) -> Callable[[Tensor], Tensor]:
+    """Return I_v for v >= 0, whose derivative is the neighbours' (A. and S. 9.6.26)."""
+
+    def steps(x: Tensor) -> Tensor:
+        found = bessel_i(v, torch.abs(x), scaled)
+        if v != int(v):
+            return torch.where(x < 0, math.nan, found)
+        return torch.where(x < 0, -found, found) if v % 2 else found
+
+    def slope(x: Tensor) -> Tensor:
+        above = _i_of(v + 1, scaled)(x)
+        if v == int(v):
+            found = (_i_of(abs(v - 1), scaled)(x) + above) / 2
+        else:
+            found = above + v / x * steps_with_slopes(x)
+        return found - torch.sign(x) * steps_with_slopes(x) if scaled else found
+
+    steps.__qualname__ = f"{'scaled_' if scaled else ''}i_{v}"
+    steps_with_slopes = with_slopes(slope)(steps)
+    return steps_with_slopes
 
 
 @with_orders("jv", ["v"], tolerance=4096, note=_TURNING, host_reason=on_cpu)

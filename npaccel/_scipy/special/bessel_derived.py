@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -9,10 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.core.dtypes import as_tensor, cast, dtype_of, narrow
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._numpy.ufuncs import dispatch
 from npaccel._scipy.dispatch import listing
 from npaccel._scipy.dispatch.table import on_tensors
+from npaccel._scipy.special._bessel import bessel_i
 from npaccel._scipy.special._common import Tensor, integer, number, on_cpu
 from npaccel._scipy.special.bessel import real_i, whole_j, whole_k, whole_y
 
@@ -132,10 +136,13 @@ def _spherical(name: str, family: Family, n: Any, z: Any, derivative: Any) -> Te
         raise NotImplementedError("npaccel has it for whole `n` of 0 or more")
     found = family(order, x)
     if derivative:
-        sign = {"spherical_kn": -1, "spherical_in": 1}.get(name, 1)
+        sign = -1 if name == "spherical_kn" else 1
         first = {"spherical_in": 1}.get(name, -1)
         if order == 0:
             found = first * family(1, x)
+        elif name in ("spherical_jn", "spherical_in") and wants_gradients(x):
+            below, above = order * family(order - 1, x), (order + 1) * family(order + 1, x)
+            found = (below + first * above) / (2 * order + 1)
         else:
             found = sign * family(order - 1, x) - (order + 1) / x * found
             if name in ("spherical_jn", "spherical_in"):
@@ -144,6 +151,26 @@ def _spherical(name: str, family: Family, n: Any, z: Any, derivative: Any) -> Te
 
 
 def spherical_j(n: int, x: Tensor) -> Tensor:
+    """j_n."""
+    return _j_of(n)(x)
+
+
+@functools.cache
+def _j_of(n: int) -> Callable[[Tensor], Tensor]:
+    """Return j_n, whose derivative is the neighbours' (A. and S. 10.1.19)."""
+
+    def slope(x: Tensor) -> Tensor:
+        above = (n + 1) * spherical_j(n + 1, x)
+        return ((n * spherical_j(n - 1, x) if n else 0) - above) / (2 * n + 1)
+
+    def steps(x: Tensor) -> Tensor:
+        return _spherical_j(n, x)
+
+    steps.__qualname__ = f"spherical_j_{n}"
+    return with_slopes(slope)(steps)
+
+
+def _spherical_j(n: int, x: Tensor) -> Tensor:
     """j_n, upwards while the order is below x, then by the ratios of neighbours."""
     size = torch.abs(x)
     safe = torch.where(size == 0, 1.0, size)
@@ -172,11 +199,31 @@ def spherical_y(n: int, x: Tensor) -> Tensor:
 
 
 def spherical_i(n: int, x: Tensor) -> Tensor:
-    """i_n, by the modified Bessel function of order n + 1/2."""
+    """i_n."""
     if n > 19:
         raise NotImplementedError("npaccel has it up to `n` = 19")
+    return _i_of(n)(x)
+
+
+@functools.cache
+def _i_of(n: int) -> Callable[[Tensor], Tensor]:
+    """Return i_n, whose derivative is the neighbours' (A. and S. 10.2.20)."""
+
+    def slope(x: Tensor) -> Tensor:
+        above = (n + 1) * _i_of(n + 1)(x)
+        return ((n * _i_of(n - 1)(x) if n else 0) + above) / (2 * n + 1)
+
+    def steps(x: Tensor) -> Tensor:
+        return _spherical_i(n, x)
+
+    steps.__qualname__ = f"spherical_i_{n}"
+    return with_slopes(slope)(steps)
+
+
+def _spherical_i(n: int, x: Tensor) -> Tensor:
+    """i_n, by the modified Bessel function of order n + 1/2."""
     size = torch.abs(x)
-    found = torch.sqrt(math.pi / 2 / size) * real_i(n + 0.5, size)
+    found = torch.sqrt(math.pi / 2 / size) * bessel_i(n + 0.5, size, scaled=False)
     found = torch.where(x == 0, 0.0 if n else 1.0, torch.where(torch.isinf(x), math.inf, found))
     return torch.where(x < 0, -found, found) if n % 2 else found
 

@@ -7,7 +7,10 @@ from typing import Any
 
 import torch
 
+from npaccel._numpy.core.context import wants_gradients
+from npaccel._numpy.host import powers
 from npaccel._numpy.host.own_derivatives import with_slopes
+from npaccel._numpy.signal import signals
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.special._common import Tensor, elementwise, floats, magnitude, on_cpu
 
@@ -56,6 +59,7 @@ def exp10(x: Tensor) -> Tensor:
 
 
 @elementwise("cbrt", wide=False)
+@with_slopes(lambda x: 1 / (3 * cbrt(x) ** 2))
 def cbrt(x: Tensor) -> Tensor:
     """The cube root: a power, and a step of Newton's method."""
     size = torch.abs(x)
@@ -73,6 +77,7 @@ def cosm1(x: Tensor) -> Tensor:
 
 
 @elementwise("powm1", host_reason=on_cpu)
+@with_slopes(powers.by_base, powers.by_exponent)
 def powm1(x: Tensor, y: Tensor) -> Tensor:
     """x**y - 1, without cancellation where the power is near 1."""
     even = torch.fmod(y, 2) == 0
@@ -80,10 +85,7 @@ def powm1(x: Tensor, y: Tensor) -> Tensor:
     near = torch.abs(exponent) < 0.5
     found = torch.where(near, torch.expm1(exponent), torch.pow(x, y) - 1)
     found = torch.where((x < 0) & torch.isinf(y), math.nan, found)
-    # y log(x) has the derivatives that 0 has none of.
-    log = torch.log(torch.where((x > 0) & torch.isfinite(x), x, 1.0))
-    line = torch.where(torch.isfinite(y), y, 0.0) * log
-    return torch.where((y == 0) | (x == 1), line, found)
+    return torch.where((y == 0) | (x == 1), 0.0, found)
 
 
 @elementwise("round", wide=False)
@@ -96,7 +98,12 @@ def round_half_even(x: Tensor) -> Tensor:
 def sinc(x: Any) -> Tensor:
     """sin(pi x) / (pi x)."""
     (value,) = floats(x)
-    angle = math.pi * torch.where(value == 0, 1e-20, value)
+    return _sinc(value)
+
+
+@with_slopes(signals.sinc_slope)
+def _sinc(x: Tensor) -> Tensor:
+    angle = math.pi * torch.where(x == 0, 1e-20, x)
     return torch.sin(angle) / angle
 
 
@@ -109,7 +116,11 @@ def diric(x: Any, n: Any) -> Tensor:
     below = torch.sin(half)
     odd = torch.remainder(torch.round(half / math.pi) * (n - 1), 2) != 0
     limit = torch.where(odd, -1.0, 1.0).to(x.dtype)
-    found = torch.where(torch.abs(below) < smallest, limit, torch.sin(n * half) / (n * below))
+    if wants_gradients(x, n):  # The limit with its second derivative.
+        limit = limit * (1 - (n * n - 1) * below * below / 6)
+    near = torch.abs(below) < smallest
+    far = torch.sin(n * half) / (n * torch.where(near, 1.0, below))
+    found = torch.where(near, limit, far)
     return torch.where((n <= 0) | (n != torch.floor(n)), math.nan, found)
 
 

@@ -10,6 +10,7 @@ import math
 
 import torch
 
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.special._common import Tensor, elementwise, on_cpu
 
 _STEPS = 10
@@ -22,7 +23,20 @@ def _mean(a: Tensor, b: Tensor, steps: int = 9) -> Tensor:
     return (a + b) / 2
 
 
+def _mean_slope(a: Tensor, b: Tensor) -> Tensor:
+    """The derivative of the mean of numbers of one sign by the first."""
+    nothing = (a == 0) | (b == 0)
+    a, b = (torch.where(nothing, 1.0, torch.abs(x)) for x in (a, b))
+    rise, other = torch.ones_like(a), torch.zeros_like(b)
+    for _ in range(14):
+        root = torch.sqrt(a / b)
+        rise, other = (rise + other) / 2, (rise / root + other * root) / 2
+        a, b = (a + b) / 2, torch.sqrt(a) * torch.sqrt(b)
+    return torch.where(nothing, math.nan, (rise + other) / 2)
+
+
 @elementwise("agm", host_reason=on_cpu)
+@with_slopes(_mean_slope, lambda a, b: _mean_slope(b, a))
 def agm(a: Tensor, b: Tensor) -> Tensor:
     """The arithmetic-geometric mean, of two numbers of one sign."""
     found = torch.copysign(_mean(torch.abs(a), torch.abs(b), 14), a)
@@ -159,12 +173,18 @@ def elliprc(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(invalid | torch.isnan(x) | torch.isnan(y), math.nan, found)
 
 
+def _ordered(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The smaller and the larger; of equal ones each is one of them, with its derivatives."""
+    above = x > y
+    return torch.where(above, y, x), torch.where(above, x, y)
+
+
 @elementwise("elliprg", host_reason=on_cpu)
 def elliprg(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
     """Carlson's completely symmetric integral of the second kind."""
-    low = torch.minimum(torch.minimum(x, y), z)
-    high = torch.maximum(torch.maximum(x, y), z)
-    middle = torch.maximum(torch.minimum(x, y), torch.minimum(torch.maximum(x, y), z))
+    low, middle = _ordered(x, y)
+    middle, high = _ordered(middle, z)
+    low, middle = _ordered(low, middle)
     first = (high - low) * (high - middle) / 3 * carlson_d(low, middle, high, 16)
     found = high * carlson_f(low, middle, high, 16) - first
     found = (found + torch.sqrt(low * middle / high)) / 2
@@ -183,13 +203,28 @@ def _reduced(phi: Tensor) -> tuple[Tensor, Tensor]:
     return rest, turns
 
 
-def _bend(phi: Tensor) -> Tensor:
-    """The derivative of the first kind by m, at m = 0."""
-    inside = torch.where(torch.isfinite(phi), phi, 0.0)
-    return (2 * inside - torch.sin(2 * inside)) / 8
+def _root(phi: Tensor, m: Tensor) -> Tensor:
+    """The derivative of the second kind by the angle."""
+    return torch.sqrt(1 - m * torch.sin(phi) ** 2)
+
+
+def _difference(phi: Tensor, m: Tensor) -> Tensor:
+    """The first kind less the second, divided by m."""
+    rest, turns = _reduced(phi)
+    sine, cosine = torch.sin(rest), torch.cos(rest)
+    other, one = 1 - m * sine * sine, torch.ones_like(rest + m)
+    found = sine**3 * carlson_d(cosine * cosine, other, one) / 3
+    quarter = carlson_d(torch.zeros_like(one), torch.where(turns == 0, 1.0, 1 - m), one) / 3
+    return found + torch.where(turns == 0, 0.0, 2 * turns * quarter)
+
+
+def _first_kind_by_m(phi: Tensor, m: Tensor) -> Tensor:
+    apart = ellipkinc(phi, m) - _difference(phi, m)
+    return (apart - torch.sin(2 * phi) / (2 * _root(phi, m))) / (2 * (1 - m))
 
 
 @elementwise("ellipkinc", host_reason=on_cpu)
+@with_slopes(lambda phi, m: 1 / _root(phi, m), _first_kind_by_m)
 def ellipkinc(phi: Tensor, m: Tensor) -> Tensor:
     """The incomplete integral of the first kind."""
     rest, turns = _reduced(phi)
@@ -200,13 +235,14 @@ def ellipkinc(phi: Tensor, m: Tensor) -> Tensor:
     found = found + whole
     at_one = torch.where(torch.abs(phi) >= math.pi / 2, math.inf, torch.asinh(torch.tan(phi)))
     found = torch.where(m == 1, torch.copysign(torch.abs(at_one), phi), found)
-    found = torch.where(m == 0, phi + m * _bend(phi), torch.where(m == -math.inf, 0.0, found))
+    found = torch.where(m == 0, phi, torch.where(m == -math.inf, 0.0, found))
     found = torch.where(torch.isinf(phi) & (m <= 1) & (m > -math.inf), phi, found)
     invalid = (m > 1) | torch.isnan(phi) | torch.isnan(m) | (torch.isinf(phi) & torch.isinf(m))
     return torch.where(invalid, math.nan, found)
 
 
 @elementwise("ellipeinc", host_reason=on_cpu)
+@with_slopes(_root, lambda phi, m: -_difference(phi, m) / 2)
 def ellipeinc(phi: Tensor, m: Tensor) -> Tensor:
     """The incomplete integral of the second kind."""
     rest, turns = _reduced(phi)
@@ -216,7 +252,7 @@ def ellipeinc(phi: Tensor, m: Tensor) -> Tensor:
     found = found - m * sine**3 * carlson_d(square, other, one) / 3
     whole = torch.where(turns == 0, 0.0, 2 * turns * ellipe(m))
     found = torch.where(m == 1, sine + 2 * turns, found + whole)
-    found = torch.where(m == 0, phi - m * _bend(phi), torch.where(m == -math.inf, math.inf, found))
+    found = torch.where(m == 0, phi, torch.where(m == -math.inf, math.inf, found))
     found = torch.where(torch.isinf(phi) & (m > -math.inf), phi, found)
     invalid = (m > 1) | torch.isnan(phi) | torch.isnan(m) | (torch.isinf(phi) & torch.isinf(m))
     return torch.where(invalid, math.nan, found)
@@ -225,10 +261,27 @@ def ellipeinc(phi: Tensor, m: Tensor) -> Tensor:
 # -- Jacobi's functions -------------------------------------------------------------------------
 
 
+def _at_one(u: Tensor, rest: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Jacobi's functions at m = 1, with their derivatives by m (A. and S. 16.15)."""
+    bounded = torch.clamp(u, -300, 300)
+    share = torch.where(rest == 0, rest, 0.0) / 4
+    sine, root = torch.tanh(u), 1 / torch.cosh(u)
+    below = torch.sinh(bounded) - bounded * root
+    above = torch.sinh(bounded) + bounded * root
+    angle = 2 * torch.atan(torch.exp(u)) - math.pi / 2
+    return (
+        sine + share * below * root,
+        root - share * below * sine,
+        root + share * above * sine,
+        angle + share * below,
+    )
+
+
 @elementwise("ellipj", host_reason=on_cpu)
 def ellipj(u: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Jacobi's sn, cn, dn and am: by Landen's descending transformation."""
-    a, b = torch.ones_like(u + m), torch.sqrt(1 - m + 0 * u)
+    inner = torch.where(m == 1, 0.5, m)  # The root's derivative is infinite at 1.
+    a, b = torch.ones_like(u + m), torch.sqrt(1 - inner + 0 * u)
     ratios, scale = [], 1.0
     for _ in range(8):
         c = (a - b) / 2
@@ -241,10 +294,10 @@ def ellipj(u: Tensor, m: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         before, angle = angle, (angle + torch.asin(ratio * torch.sin(angle))) / 2
     sine, cosine = torch.sin(angle), torch.cos(angle)
     apart = torch.cos(before - angle)
-    dn = torch.where(torch.abs(apart) < 0.1, torch.sqrt(1 - m * sine * sine), cosine / apart)
-    at_one = torch.tanh(u), 1 / torch.cosh(u), 2 * torch.atan(torch.exp(u)) - math.pi / 2
+    dn = torch.where(torch.abs(apart) < 0.1, torch.sqrt(1 - inner * sine * sine), cosine / apart)
+    at_one = _at_one(u, 1 - m)
     sine, cosine = torch.where(m == 1, at_one[0], sine), torch.where(m == 1, at_one[1], cosine)
-    dn, angle = torch.where(m == 1, at_one[1], dn), torch.where(m == 1, at_one[2], angle)
+    dn, angle = torch.where(m == 1, at_one[2], dn), torch.where(m == 1, at_one[3], angle)
     invalid = (m < 0) | (m > 1) | torch.isnan(m) | torch.isnan(u)
     parts = sine, cosine, dn, angle
     sn, cn, dn, am = (torch.where(invalid, math.nan, part) for part in parts)

@@ -7,7 +7,14 @@ import math
 import torch
 
 from npaccel._numpy.host.own_derivatives import with_slopes
-from npaccel._scipy.special._common import Tensor, elementwise, on_cpu, polynomial
+from npaccel._scipy.special._common import (
+    Tensor,
+    elementwise,
+    magnitude,
+    on_cpu,
+    polynomial,
+    signed,
+)
 from npaccel._scipy.special._faddeeva import exp_of_square, faddeeva, real_line, upper_half
 
 _ROOT_PI = math.sqrt(math.pi)
@@ -42,7 +49,7 @@ def wofz(z: Tensor) -> Tensor:
 def voigt_profile(x: Tensor, sigma: Tensor, gamma: Tensor) -> Tensor:
     """The convolution of a normal distribution's density with a Cauchy distribution's."""
     scale = torch.where(sigma == 0, 1, sigma) * math.sqrt(2)
-    found = upper_half(torch.abs(x) / scale, gamma / scale)[0] / (scale * _ROOT_PI)
+    found = upper_half(magnitude(x) / scale, gamma / scale)[0] / (scale * _ROOT_PI)
     square = (x / scale) ** 2
     normal = torch.exp(-square) / (scale * _ROOT_PI)
     cauchy = gamma / math.pi / (x * x + gamma * gamma)
@@ -73,7 +80,7 @@ def _quarter_turns(x: Tensor) -> tuple[Tensor, Tensor]:
 @elementwise("fresnel", host_reason=on_cpu)
 def fresnel(z: Tensor) -> tuple[Tensor, Tensor]:
     """The integrals of sin and cos of pi t**2 / 2 from 0 to z."""
-    x = torch.abs(z)
+    x = magnitude(z)
     angle = math.pi / 2 * x * x
     square = torch.clamp(angle * angle, max=8)
     near = x * angle * polynomial(square, _SINE), x * polynomial(square, _COSINE)
@@ -87,5 +94,5 @@ def fresnel(z: Tensor) -> tuple[Tensor, Tensor]:
     found = []
     for series, other in zip(near, far, strict=True):
         value = torch.where(x < 1.2, series, torch.where(x > 1e15, 0.5, other))
-        found.append(torch.copysign(value, z))
+        found.append(signed(value, z))
     return found[0], found[1]

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.special import log_ndtr, ndtri
 
-from npaccel._scipy.special._common import xlog1py, xlogy
+from npaccel._scipy.special._common import magnitude, xlog1py, xlogy
 from npaccel._scipy.stats._methods import Continuous, Discrete, both_hold, integral
 
 _SQRT_2PI = math.sqrt(2 * math.pi)
@@ -130,8 +130,9 @@ class Laplace(Continuous):
 
     def cdf(self, y: Any) -> Any:
         """The smaller tail, and 1 without it."""
-        tail = self.pdf(y)
-        return torch.where(y > 0, 1 - tail, tail)
+        above = y > 0
+        tail = torch.exp(-torch.where(above, y, -y)) * 0.5  # Its derivative at 0 is that below.
+        return torch.where(above, 1 - tail, tail)
 
     def sf(self, y: Any) -> Any:
         """The same from the right."""
@@ -151,12 +152,12 @@ class Logistic(Continuous):
 
     def pdf(self, y: Any) -> Any:
         """Density, with a power that can't overflow."""
-        power = torch.exp(-torch.abs(y))
+        power = torch.exp(-magnitude(y))
         return power / (1 + power) ** 2
 
     def logpdf(self, y: Any) -> Any:
         """Logarithm of the density."""
-        size = torch.abs(y)
+        size = magnitude(y)
         return -size - 2 * torch.log1p(torch.exp(-size))
 
     def cdf(self, y: Any) -> Any:
@@ -169,7 +170,8 @@ class Logistic(Continuous):
 
     def logcdf(self, y: Any) -> Any:
         """Logarithm of the distribution function."""
-        return torch.clamp(y, max=0) - torch.log1p(torch.exp(-torch.abs(y)))
+        below = torch.where(torch.signbit(y), y, 0.0)
+        return below - torch.log1p(torch.exp(-magnitude(y)))
 
     def logsf(self, y: Any) -> Any:
         """The same from the right."""
@@ -205,7 +207,8 @@ class Cauchy(Continuous):
 
     def ppf(self, q: Any) -> Any:
         """The cotangent of the smaller tail, which is exact at both ends."""
-        distance = 1 / torch.abs(torch.tan(math.pi * torch.minimum(q, 1 - q)))
+        tail = torch.where(q < 0.5, q, 1 - q)
+        distance = 1 / torch.abs(torch.tan(math.pi * tail))
         return torch.where(q < 0.5, -distance, distance)
 
     def isf(self, q: Any) -> Any:

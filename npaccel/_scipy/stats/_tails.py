@@ -9,9 +9,15 @@ import torch
 from torch.special import log_ndtr, ndtri
 
 from npaccel._numpy.core.context import has_values
+from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._scipy.special._common import xlog1py, xlogy
 from npaccel._scipy.special._gamma import beta_density, log_beta_of_positive
-from npaccel._scipy.special._incomplete import incomplete_beta, incomplete_gamma, student_below
+from npaccel._scipy.special._incomplete import (
+    incomplete_beta,
+    incomplete_gamma,
+    student_below,
+    student_density,
+)
 from npaccel._scipy.special._inverse import beta_quantile, gamma_quantile
 from npaccel._scipy.stats._methods import Continuous, Discrete, both_hold, integral
 
@@ -150,6 +156,22 @@ class Beta(Continuous):
         return _beta_inverse(a, b, 1 - q, q)[0]
 
 
+def _student_slope(q: Any, df: Any) -> Any:
+    return 1 / student_density(df, _student_quantile(q, df))
+
+
+@with_slopes(_student_slope, None)
+def _student_quantile(q: Any, df: Any) -> Any:
+    """The quantile of Student's distribution, by the smaller tail."""
+    known = torch.where(torch.isinf(df), 1.0, df)
+    tail = torch.minimum(q, 1 - q)
+    half = torch.full_like(known, 0.5)
+    x, y = _beta_inverse(known / 2, half, 2 * tail, 1 - 2 * tail)
+    size = torch.sqrt(known * y / x)
+    size = torch.where(torch.isinf(df), -ndtri(tail), size)
+    return torch.where(q < 0.5, -size, size)
+
+
 class Student(Continuous):
     """(1 + y**2 / df)**(-(df + 1) / 2) / (sqrt(df) B(df / 2, 1 / 2))."""
 
@@ -174,13 +196,7 @@ class Student(Continuous):
 
     def ppf(self, q: Any, df: Any) -> Any:
         """The inverse of `cdf`, by the smaller tail."""
-        known = torch.where(torch.isinf(df), 1.0, df)
-        tail = torch.minimum(q, 1 - q)
-        half = torch.full_like(known, 0.5)
-        x, y = _beta_inverse(known / 2, half, 2 * tail, 1 - 2 * tail)
-        size = torch.sqrt(known * y / x)
-        size = torch.where(torch.isinf(df), -ndtri(tail), size)
-        return torch.where(q < 0.5, -size, size)
+        return _student_quantile(q, df)
 
     def isf(self, q: Any, df: Any) -> Any:
         """The same from the right."""

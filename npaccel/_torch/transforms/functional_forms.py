@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from npaccel._numpy.host import powers
+
 _aten = torch.ops.aten
 
 
@@ -41,6 +43,13 @@ def _power(self: torch.Tensor, exponent: Any) -> Any:
     given: Any = exponent
     number = torch.scalar_tensor(given, dtype=self.dtype, device=self.device)
     return _aten.pow.Tensor_Tensor(self, number)
+
+
+def _power_of_floats(self: torch.Tensor, exponent: torch.Tensor) -> Any:
+    """Return powers whose derivative by the base has a derivative by the exponent, also at 0."""
+    if not self.dtype.is_floating_point or self.dtype != exponent.dtype:
+        return NotImplemented
+    return powers.power(self, exponent)
 
 
 _is_written_out = threading.local()
@@ -117,6 +126,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     _aten.index_put.default: _index_put,
     _aten.lift_fresh_copy.default: _lifted,
     _aten.pow.Tensor_Scalar: _power,
+    _aten.pow.Tensor_Tensor: _power_of_floats,
     _aten.scatter.src: _scatter,
     _aten.select_scatter.default: _of_parts(_aten.select_scatter.default),
     _aten.slice_scatter.default: _of_parts(_aten.slice_scatter.default),
