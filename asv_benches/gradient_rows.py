@@ -220,4 +220,8 @@ def gradients() -> list[Row]:
     mean = math.prod(ratios) ** (1 / len(ratios))
     asked = f">= {_ASKED_MEAN} x JAX, jitted"
     rows.append(Row("gradients, mean", asked, f"{mean:.2f} x", mean >= _ASKED_MEAN, {}))
+    if slower:
+        mean = math.prod(slower) ** (1 / len(slower))
+        asked = f">= {_ASKED_AUTOGRAD:.0f} x autograd"
+        rows.append(Row("gradients, mean", asked, f"{mean:.1f} x", mean >= _ASKED_AUTOGRAD, {}))
     return rows

@@ -46,6 +46,7 @@ from npaccel._torch.inductor.cpp import (
     narrow_lanes,
     scalar_reductions,
     scatter_adds,
+    short_reductions,
     vector_ops,
 )
 from npaccel._torch.inductor.kernels import (
@@ -195,6 +196,8 @@ PASSES = (
          scalar_reductions.extremes_and_bits_reduced),
     Pass("dynamic_parallelism", "threads share loops by the sizes of the call",
          dynamic_parallelism.loops_shared_by_size),
+    Pass("short_reductions", "short rows are reduced a vector of rows at a time",
+         short_reductions.short_rows_side_by_side),
     Pass("byte_loops", "g++ vectorizes loops over bytes", byte_loops.vectorized_by_gcc),
     Pass("column_prefetch", "rows ahead are asked for where a loop goes down columns",
          column_prefetch.rows_asked_for_ahead),
@@ -240,6 +243,7 @@ PATCHES: tuple[Patch, ...] = (
     *vector_ops.PATCHES,
     *scalar_reductions.PATCHES,
     *scatter_adds.PATCHES,
+    *short_reductions.PATCHES,
     *dynamic_parallelism.PATCHES,
     *byte_loops.PATCHES,
     *column_prefetch.PATCHES,
