@@ -150,4 +150,6 @@ class StoredSignatures:
             return None, str(error)
         except MemoryError:  # The call is made, and its result known.
             return None, "memory has run out"
-        return (str(entry.folder), "") if entry else (None, "the cache folder can't be used")
+        if entry is not None:
+            return str(entry.folder), ""
+        return None, "the cache folder can't be used" if cache.enabled else "NPACCEL_CACHE is 0"

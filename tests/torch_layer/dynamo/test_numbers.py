@@ -114,7 +114,8 @@ def test_extremes_of_numbers_are_one_of_them():
 
 def test_extremes_whose_type_depends_on_the_data_are_numpys():
     def f(x, s):
-        return max(s, x.max().item()), min(int(x[0]), 1.5) * x, max(1, float(x[0]))
+        of_bools = max(True, int(x[0])), min(float(x[0]), True), max(int(x[0]), True)
+        return max(s, x.max().item()), min(int(x[0]), 1.5) * x, max(1, float(x[0])), of_bools
 
     jitted = npaccel.jit(f, backend="eager", default_float="float64")
     whole = np.array([2, 1, 5])

@@ -303,8 +303,9 @@ def _chosen(function: Any, tx: Any, a: Any, b: Any) -> Any:
     if any(isinstance(value, float) and math.isnan(value) for value in values):
         return a  # NaN is beyond nothing.
     kinds, computed = [x.python_type() for x in pair], any(map(_is_computed, pair))
-    if computed and set(kinds) == {int, float}:
-        refuse(f"{function.__name__}() of an int and a float", "", "its type depends on the data")
+    if computed and kinds[0] is not kinds[1]:
+        first, second = (kind.__name__ for kind in kinds)
+        refuse(f"{function.__name__}() of {first} and {second}", "", "its type depends on the data")
     if computed and float in kinds:  # Dynamo gives NaN where there is one.
         compute = functools.partial(python_functions.extreme_of_numbers, function)
         element = emit(tx, _operation(function.__name__, compute, False), [a, b], {})
