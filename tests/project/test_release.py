@@ -47,7 +47,7 @@ def draw(monkeypatch):
     return load
 
 
-@pytest.mark.parametrize("name", ["speeds", "call"])
+@pytest.mark.parametrize("name", ["speeds", "call", "loops"])
 def test_drawings_are_what_their_scripts_draw(name, draw):
     module = draw(name)
     kept = (ROOT / f"docs/_static/{name}.svg").read_text(encoding="utf-8")
