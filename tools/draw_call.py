@@ -1,6 +1,8 @@
 """Draw the way of a call, as an SVG file.
 
     python tools/draw_call.py docs/_static/call.svg
+
+Pages have it as it is.
 """
 
 from __future__ import annotations

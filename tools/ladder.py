@@ -10,7 +10,8 @@ from xml.sax.saxutils import escape
 
 WIDTH, ASKED, STEP, TOP, BOX = 480, 186, 62, 46, 40
 STYLE = """
-.npaccel-ladder text { font-family: inherit; font-size: 12px; fill: var(--pst-color-text-base, #333) }
+.npaccel-ladder text { font-family: inherit; font-size: 12px }
+.npaccel-ladder text { fill: var(--pst-color-text-base, #333) }
 .npaccel-ladder .small { font-size: 11px; fill: var(--pst-color-text-muted, #666) }
 .npaccel-ladder rect { fill: none; stroke: #2f86a6; stroke-width: 1.5 }
 .npaccel-ladder .answer { stroke: #6a9a2d }
