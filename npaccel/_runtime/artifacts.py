@@ -221,8 +221,20 @@ def store(
     code = source.encode()
     payload: dict[str, bytes | os.PathLike[str]] = {_CODE: code}
     payload |= {f"kernel{i}.so": path for i, path in enumerate(compiled.kernels)}
-    variant = cache_key(key, repr(encoded), compiled.plan.shape_guard or "")
+    variant = cache_key(key, repr(encoded), compiled.plan.shape_guard or "", repr(compiled.files))
+    for entry in cache.load_group(group):
+        if _is_outdated(entry.metadata, metadata):
+            cache.remove(entry.key, group=group)
     return cache.store(variant, payload, bound(metadata, code), group=group)
+
+
+def _is_outdated(kept: Mapping[str, Any], metadata: Mapping[str, Any]) -> bool:
+    """Whether an entry is of the same signature, for what the same files held before."""
+    same = all(kept.get(name) == metadata[name] for name in ("key", "guards"))
+    if not same or kept.get("files") == metadata["files"]:
+        return False
+    paths = [[path for path, *_ in of["files"]] for of in (kept, metadata)]
+    return paths[0] == paths[1]
 
 
 def find(
@@ -263,7 +275,10 @@ def _decode(
     metadata: Mapping[str, Any], key: str, scope: Scope, arguments: Mapping[str, Any]
 ) -> tuple[Plan, list[Guard]] | None:
     """Read an entry's metadata; None if it's of another call."""
-    if metadata["key"] != key or not guard_serialization.files_unchanged(metadata["files"]):
+    if metadata["key"] != key:
+        return None
+    if not guard_serialization.files_unchanged(metadata["files"]):
+        logs.cache.debug("%s: files of an entry have changed", scope.function.__qualname__)
         return None
     plan = _decode_plan(metadata["plan"])
     guards = _decode_guards(metadata["guards"], scope, arguments)
@@ -295,6 +310,7 @@ def _decode_guards(
     for item in items:
         guard = guard_serialization.decode(item, scope, arguments)
         if guard is None:
+            logs.guards.debug("%s: fails: %s", scope.function.__qualname__, item)
             return None
         guards.append(guard)
     return guards

@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import sys
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -185,17 +185,27 @@ def uncovered_files(
     UncacheableError
         If such code has no file.
     """
-    covered = {root, *(c.expected for c in guards if c.kind == "code")}
-    files = []
+    outermost = [root, *(c.expected for c in guards if c.kind == "code")]
+    covered = {code for outer in outermost for code in _with_inner(outer)}
+    files = {}
     for code in traced:
-        if code in covered or "/torch/" in code.co_filename:
+        path = code.co_filename
+        if code in covered or path in files or "/torch/" in path:
             continue
         try:
-            state = Path(code.co_filename).stat()
+            state = Path(path).stat()
         except OSError as error:
             raise UncacheableError(f"the code of {code.co_name!r} has no file") from error
-        files.append([code.co_filename, state.st_size, state.st_mtime_ns])
-    return files
+        files[path] = [path, state.st_size, state.st_mtime_ns]
+    return list(files.values())
+
+
+def _with_inner(code: types.CodeType) -> Iterator[types.CodeType]:
+    """Yield code, and that of the functions, lambdas and comprehensions in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _with_inner(constant)
 
 
 def files_unchanged(files: Iterable[Sequence[Any]]) -> bool:

@@ -298,8 +298,9 @@ def _methods_of(kind: type, owner: str, inlined: set[types.CodeType]) -> Iterato
                 continue
             place = f"{owner}.__mro__[{i}].__dict__[{name!r}]"
             yield Guard(place + (f".{attribute}" if attribute else ""), "code", code)
-            for j in range(i):
-                yield Guard(f"{owner}.__mro__[{j}]", "not_in_dict", name)
+            for j, earlier in enumerate(kind.__mro__[:i]):
+                if name not in vars(earlier):  # `super()` looks beyond one that has it.
+                    yield Guard(f"{owner}.__mro__[{j}]", "not_in_dict", name)
 
 
 def _guard(
