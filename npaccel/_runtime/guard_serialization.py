@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
+import re
 import sys
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -99,6 +101,10 @@ def _decode_identity(expression: str, kind: str, expected: Any) -> Guard | None:
         return None
 
 
+#: Modules whose objects (ufuncs, distributions) have no module, and one name for good.
+_LIBRARIES = re.compile(r"numpy|scipy\.[a-z]+")
+
+
 def _encode_object(obj: Any) -> Any:
     if obj is None or isinstance(obj, bool):
         return ["value", obj]
@@ -109,18 +115,16 @@ def _encode_object(obj: Any) -> Any:
     if isinstance(obj, types.FunctionType):
         raise UncacheableError(f"function {obj.__qualname__!r} is held by identity")
     module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)
-    if isinstance(obj, np.ufunc):
-        module, name = "numpy", obj.__name__
-    if module is None and name is not None:
-        module = "builtins"
-    reference = ["object", module, name]
-    try:
-        found = module is not None and _decode_object(reference) is obj
-    except (ImportError, AttributeError, KeyError, TypeError):
-        found = False
-    if not found:
-        raise UncacheableError(f"{obj!r} can't be found again by a name")
-    return reference
+    reference = ["object", "builtins" if module is None else module, name]
+    with contextlib.suppress(ImportError, AttributeError, KeyError, TypeError):
+        if name is not None and _decode_object(reference) is obj:
+            return reference
+    if isinstance(obj, np.ufunc) or type(obj).__module__.startswith("scipy."):
+        for module in filter(_LIBRARIES.fullmatch, list(sys.modules)):
+            for name, member in list(vars(sys.modules[module]).items()):
+                if member is obj:
+                    return ["object", module, name]
+    raise UncacheableError(f"{obj!r} can't be found again by a name")
 
 
 def _decode_object(reference: Sequence[Any]) -> Any:
