@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import dis
+import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -65,12 +66,18 @@ class FirstRun:
         What the frame has returned.
     run : Run
         What its graph was given, and gave.
+    owners : sequence of object
+        The objects of which the frame sets attributes, one for each.
+    attributes : sequence of object
+        What it has set them to.
     """
 
     call: Call
     frame: Frame
     result: Any
     run: runtime_outputs.Run
+    owners: Sequence[Any] = ()
+    attributes: Sequence[Any] = ()
 
 
 def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
@@ -92,7 +99,8 @@ def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
         if _writes_read_only(frame):
             return Uncompiled(fallback.runner_in_numpy(call.spec))
         frame.guard(call)
-        outcome = _run_and_plan(call, frame, frame.capture.has_moved)
+        has_moved = functools.partial(frame.capture.has_moved, by_others=True)
+        outcome = _run_and_plan(call, frame, has_moved)
         if isinstance(outcome, CompiledCall) and outcome.compiled is None:
             frame.guard_unplanned(call)
         return outcome
@@ -110,6 +118,7 @@ def _run_and_plan(
     call: Call, frame: Frame, has_moved: Callable[[], bool]
 ) -> CompiledCall | Uncompiled:
     source = frame.compiled.source if frame.compiled else ""
+    owners = frame.owners(call)
     try:
         run = frame.new_run()
         result = frame.run_frame(call.values, run)
@@ -121,7 +130,8 @@ def _run_and_plan(
             raise UncompiledForMemoryError(str(failure)) from failure
         result = fallback.after_error(call.spec, failure, call.values)
         return CompiledCall(result, None, frame.runner, False, source)
-    return _planned(FirstRun(call, frame, result, run), has_moved)
+    first = FirstRun(call, frame, result, run, owners, frame.attributes_of(owners))
+    return _planned(first, has_moved)
 
 
 def _planned(first: FirstRun, has_moved: Callable[[], bool]) -> CompiledCall | Uncompiled:
@@ -250,13 +260,13 @@ def _details(call: Call, frame: Frame, result: Any) -> Details:
 
 def plan_of(first: FirstRun) -> tuple[Compiled | None, str]:
     """Plan later calls without the frame; or say why the frame is needed."""
-    call, frame, result, run = first.call, first.frame, first.result, first.run
+    call, frame, run = first.call, first.frame, first.run
     capture, compiled = frame.capture, frame.compiled
     if frame.guards is None:
         return None, frame.unknown
     if compiled is None:
         return None, "it computes nothing on arrays"
-    if capture.has_side_effects:
+    if capture.has_side_effects and (capture.attribute_writes is None or call.is_sharded):
         return None, "it changes objects besides arrays"
     arguments = {
         id(part): expression
@@ -275,9 +285,9 @@ def plan_of(first: FirstRun) -> tuple[Compiled | None, str]:
     numbers = numbers if constants else {}
     if any(isinstance(kind, str) for kind in run.scalars) or _has_bools(run) or numbers:
         first = _replayed(first, numbers)
-        result, run = first.result, first.run
+        run = first.run
         arguments |= {id(number): expression for expression, number in numbers.items()}
-    made = runtime_outputs.template(result, run, arguments, constants=constants)
+    made = _template(first, arguments, constants=constants)
     if made is None:
         return None, "its result holds objects that only Python can make"
     # An argument that came twice is one result here, and may be two in the next call.
@@ -320,6 +330,7 @@ def plan_of(first: FirstRun) -> tuple[Compiled | None, str]:
             if i is not None and output in run.mapped and output in used
         ),
         leaves=compiled.leaves,
+        attributes=tuple((frame.expression(write.owner), write.name) for write in frame.writes),
     )
     uncacheable = _why_uncacheable(call, compiled, boxed)
     files: list[list[Any]] = []
@@ -353,6 +364,30 @@ def _other_numbers(call: Call) -> dict[str, Any]:
     }
 
 
+def _template(
+    first: FirstRun, arguments: Mapping[int, str], *, constants: bool
+) -> runtime_outputs.Template | None:
+    """Describe the result of a run, and the values of the attributes that it has set."""
+    writes = first.frame.writes
+    if not writes:
+        return runtime_outputs.template(first.result, first.run, arguments, constants=constants)
+    values = [
+        value if write.constant is NotImplemented else None
+        for value, write in zip(first.attributes, writes, strict=True)
+    ]
+    given = (first.result, *values)
+    made = runtime_outputs.template(given, first.run, arguments, constants=constants)
+    if not isinstance(made, runtime_outputs.Container):
+        return None
+    parts = list(made.items)
+    for i, write in enumerate(writes, 1):
+        if write.constant is not NotImplemented:
+            if type(write.constant) not in runtime_outputs.CONSTANTS:
+                return None
+            parts[i] = runtime_outputs.Constant(write.constant)
+    return dataclasses.replace(made, items=tuple(parts))
+
+
 def _replayed(first: FirstRun, numbers: Mapping[str, Any]) -> FirstRun:
     """Run the frame without computing anything, to see where numbers and bools go.
 
@@ -371,7 +406,13 @@ def _replayed(first: FirstRun, numbers: Mapping[str, Any]) -> FirstRun:
     again.replays = True
     again.outputs, again.inputs, again.wrapped = run.outputs, run.inputs, run.wrapped
     again.read_only, again.uploaded, again.mapped = run.read_only, run.uploaded, run.mapped
-    return FirstRun(call, frame, frame.run_frame(values, again), again)
+    owners = first.owners
+    try:
+        result = frame.run_frame(values, again)
+        return FirstRun(call, frame, result, again, owners, frame.attributes_of(owners))
+    finally:
+        for owner, write, value in zip(owners, frame.writes, first.attributes, strict=True):
+            setattr(owner, write.name, value)
 
 
 def _why_uncacheable(call: Call, compiled: CompiledGraph, boxed: bool) -> str:

@@ -224,13 +224,19 @@ class CallEmitter:
             made = f"as_memmap({made}, {mapped[i]})" if i in mapped else made
             lines.append(f"r{i} = {made}")
             code = code.replace(array, f"r{i}")
-        lines.append(f"return {code}")
+        lines += self._set_attributes(code) if plan.attributes else [f"return {code}"]
         if plan.tensors or device_transfer.is_host(plan.device):
             return lines
         inputs = enumerate(plan.inputs)
         kept = [i for i, item in inputs if keeps_memory(item) and is_moved(item, plan)]
         uploaded, originals = ("".join(f"{name}{i}, " for i in kept) for name in "th")
         return [f"o = fetched(o, ({uploaded}), ({originals}))", *lines]
+
+    def _set_attributes(self, code: str) -> list[str]:
+        """Set attributes to all but the first of the values that there are, and return that."""
+        owners = [f"w{i} = {owner}" for i, (owner, _) in enumerate(self.plan.attributes)]
+        sets = [f"w{i}.{name} = e[{i + 1}]" for i, (_, name) in enumerate(self.plan.attributes)]
+        return [f"e = {code}", *owners, *sets, "return e[0]"]
 
     def _undone(self) -> list[int]:
         """The inputs that have their old values again after an error."""

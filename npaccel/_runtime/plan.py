@@ -68,6 +68,9 @@ class Plan:
         The outputs that are views of memory maps, and of which inputs.
     leaves : bool
         Whether something written may be left where memory runs out in the compiled code.
+    attributes : tuple of (str, str)
+        The objects, as Python, and names of attributes that a call sets: `result` is a tuple of
+        the call's result and of their values.
     """
 
     inputs: tuple[InputPlan, ...]
@@ -86,6 +89,7 @@ class Plan:
     undoes: bool = False
     mapped: tuple[tuple[int, int], ...] = ()
     leaves: bool = True
+    attributes: tuple[tuple[str, str], ...] = ()
 
     @property
     def given(self) -> int:

@@ -96,6 +96,7 @@ def describe(
         "bytecode": output.bytecode,
         "guards": [guard for guard in guards if guard.kind != "SHAPE_ENV"],
         "has_side_effects": getattr(graph_state.side_effects, "npaccel_changes", False),
+        "attribute_writes": getattr(graph_state.side_effects, "npaccel_writes", ()),
         "traced_code": [original_of(code) for code in graph_state.traced_code],
         "imports": dict(graph_state.import_sources),
         "build_check": functools.partial(_build_check, output, code),

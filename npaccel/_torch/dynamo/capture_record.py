@@ -59,6 +59,24 @@ class GraphInput:
     is_number: bool
 
 
+@dataclasses.dataclass(frozen=True)
+class AttributeWrite:
+    """An attribute of an object of the caller's that a function sets.
+
+    Parameters
+    ----------
+    owner : str
+        Dynamo's expression for the object.
+    name : str
+    constant : object
+        The value, if it is the same in every call of the signature; else `NotImplemented`.
+    """
+
+    owner: str
+    name: str
+    constant: Any = NotImplemented
+
+
 @dataclasses.dataclass
 class Capture:
     """A function captured as one graph.
@@ -85,6 +103,8 @@ class Capture:
         To be called when the graph is compiled, which may add guards.
     has_side_effects : bool
         Whether objects of the caller change besides arrays.
+    attribute_writes : tuple of AttributeWrite or None
+        All that changes besides arrays; None where more does.
     scalar_outputs : list of IsScalar
         Which outputs NumPy returns as scalars.
     traced_code : list of types.CodeType
@@ -139,10 +159,19 @@ class Capture:
     drawn: tuple[LineCode, ...] = ()
     has_wide_data: bool = False
     reads: Reads | None = None
+    attribute_writes: tuple[AttributeWrite, ...] | None = ()
 
-    def has_moved(self) -> bool:
-        """Whether something that it has read is another than it was."""
-        return self.reads is not None and self.reads.have_moved()
+    def has_moved(self, *, by_others: bool = False) -> bool:
+        """Whether something that it has read is another than it was.
+
+        Parameters
+        ----------
+        by_others : bool
+            Leave out what the function sets itself, which has been run meanwhile.
+        """
+        own = self.attribute_writes if by_others else ()
+        targets = [f"{write.owner}.{write.name}" for write in own or ()]
+        return self.reads is not None and self.reads.have_moved(targets)
 
     def release(self) -> None:
         """Release the graph and the arrays that it was captured with."""

@@ -13,9 +13,10 @@ import builtins
 import collections
 import contextlib
 import functools
+import re
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,14 +66,15 @@ class Reads:
         if kind.__flags__ & HEAP_TYPE and kind not in self._methods:
             self._methods[kind] = _methods(kind)
 
-    def have_moved(self) -> bool:
-        """Whether something is another than it was."""
+    def have_moved(self, but: Sequence[str] = ()) -> bool:
+        """Whether something is another than it was, besides expressions and what begins so."""
         if any(_methods(kind) != noted for kind, noted in self._methods.items()):
             return True
         names = self._names()
         return any(
             self._has_moved(source.name, names, value, contents)
             for (source, _), (value, contents) in self._notes.items()
+            if not any(re.match(rf"{re.escape(one)}(?!\w)", source.name) for one in but)
         )
 
     def _has_moved(self, name: str, names: dict[str, Any], value: Any, contents: Any) -> bool:
