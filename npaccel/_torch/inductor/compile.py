@@ -21,6 +21,7 @@ import torch._guards
 from torch._functorch._aot_autograd.schemas import OutputType
 from torch._inductor import compile_fx
 from torch._inductor.async_compile import AsyncCompile
+from torch._inductor.decomposition import select_decomp_table
 from torch._inductor.exc import InvalidCxxCompiler
 
 from npaccel._process import fork, thread_warnings
@@ -262,7 +263,9 @@ def _aot_eager(capture: Capture) -> CompiledGraph:
     return CompiledGraph(full=full, source=source)
 
 
-def _decompositions() -> dict[Any, Any]:
+def _decompositions(*, needs_grad: bool) -> dict[Any, Any]:
+    if needs_grad:
+        return {**select_decomp_table(), **complex_pairs.WITH_MEMORY}
     return {**complex_pairs.decompositions(), **MANY_SMALL_SYSTEMS}
 
 
@@ -295,7 +298,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
                 capture.graph,
                 capture.example_inputs,
                 inner_compile=inner_compile,
-                decompositions=None if needs_grad else _decompositions(),
+                decompositions=_decompositions(needs_grad=needs_grad),
             )
     except Exception as error:
         if _is_missing_compiler(error):

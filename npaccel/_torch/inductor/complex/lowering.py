@@ -35,12 +35,16 @@ __all__ = ["decompositions", "split"]
 _aten = torch.ops.aten
 
 
+#: Zeros in place of tensors that say that they are zero, and have no memory for a kernel to read.
+WITH_MEMORY: dict[Any, Callable[..., Any]] = {_aten._efficientzerotensor.default: torch.zeros}
+
+
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """Return Inductor's decompositions without those that take complex numbers apart."""
     table: dict[Any, Callable[..., Any]] = dict(select_decomp_table())
     for overload in (_aten.add.Tensor, _aten.add.Scalar):
         table.pop(overload, None)
-    return table
+    return {**table, **WITH_MEMORY}
 
 
 def split(module: GraphModule) -> list[str] | None:
