@@ -8,6 +8,9 @@ import functools
 import io
 import json
 import linecache
+import os
+import subprocess
+import sys
 import tempfile
 import tokenize
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -15,6 +18,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+import npaccel
 from npaccel._compiler import tier_buckets
 from npaccel._report.text import duration, table
 from npaccel._runtime.options import disabled
@@ -26,8 +30,15 @@ from npaccel._tools.trial import MOVE, Trial, tried
 HOT = 0.03
 #: Statements outside of functions become functions where they take this share of the run's time.
 FLAT = 0.2
-#: Seconds that a run takes longer at its start, about.
-_START = 2.0
+#: A run that can be made faster by less is left alone.
+WORTHWHILE = 1.1
+#: Prints the seconds by which a process that imports npaccel starts later than one with NumPy.
+_START = """
+import numpy, time
+start = time.perf_counter()
+import npaccel, torch
+print(time.perf_counter() - start)
+"""
 #: Maximum number of functions that are tried.
 MOST = 12
 #: The decorator for what is compiled from the first call on.
@@ -91,6 +102,8 @@ class Diagnosis:
         the advice; empty where none were made.
     diff : str
         What changes with that.
+    start : float
+        Seconds that a run takes longer at its start, for importing npaccel.
     """
 
     script: str
@@ -100,6 +113,12 @@ class Diagnosis:
     speed_up: float
     text: str = ""
     diff: str = ""
+    start: float = 0.0
+
+    @property
+    def seconds_then(self) -> float:
+        """Seconds of a later run, as estimated, if all advice to compile is followed."""
+        return self.seconds / self.speed_up + self.start
 
     @property
     def targets(self) -> list[str]:
@@ -144,12 +163,20 @@ class Diagnosis:
                     f"  npaccel run {'--compile now ' if self.is_now else ''}"
                     f"{' '.join(f'--jit {t}' for t in self.targets)} {self.script}",
                 ]
-            if self.seconds * (1 - 1 / self.speed_up) < _START:
-                lines.append(
-                    "importing npaccel and loading what is compiled takes a second or two of each "
-                    "run: it pays for longer runs than this one"
-                )
+            lines += self._told_of_start()
+        else:
+            lines += ["", "nothing of it makes this run much faster: leave it to NumPy"]
         return "\n".join(lines)
+
+    def _told_of_start(self) -> list[str]:
+        if not self.start:
+            return []
+        told = f"importing npaccel takes {duration(self.start)} of each run"
+        if self.seconds_then > self.seconds / WORTHWHILE:
+            return [f"{told}: it pays for longer runs than this one"]
+        times = self.seconds / self.seconds_then
+        then = duration(self.seconds_then)
+        return [f"{told}: this one would take {then} from the second on, {times:.1f} times as fast"]
 
 
 def diagnose(
@@ -252,13 +279,29 @@ def _diagnosed(
     shown = [t for t in trials if t in chosen or t.watched.own >= HOT * profile.seconds]
     shown.sort(key=lambda trial: -trial.watched.own)
     saved = sum(trial.saved for trial in chosen)
+    speed_up = profile.seconds / max(profile.seconds - saved, 1e-9)
+    if speed_up < WORTHWHILE:
+        chosen, speed_up = [], 1.0
     return Diagnosis(
         script,
         profile.seconds,
         profile.exit_code,
         tuple(_finding(trial, chosen, profile, made) for trial in shown),
-        profile.seconds / max(profile.seconds - saved, 1e-9),
+        speed_up,
+        start=_start() if chosen else 0.0,
     )
+
+
+def _start() -> float:
+    """Measure how much later a process starts that imports npaccel; 0 where that fails."""
+    home = str(Path(npaccel.__file__).parents[1])
+    paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+    done = subprocess.run(  # noqa: S603 -- our own words
+        [sys.executable, "-P", "-c", _START],  # Nothing is imported from the current folder.
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return 0.0 if done.returncode else float(done.stdout)
 
 
 def _candidates(profile: Profile) -> list[Watched]:
@@ -304,7 +347,8 @@ def _finding(
     of_lines = extracted.get(watched.name)
     advice = _advice(trial, chosen)
     if of_lines is not None:
-        lines = f"lines {of_lines.first}-{of_lines.last}"
+        first, last = of_lines.first, of_lines.last
+        lines = f"line {first}" if first == last else f"lines {first}-{last}"
         if trial in chosen:
             advice = f"make a function of {lines}, and {advice}"
         else:

@@ -18,7 +18,7 @@ from npaccel._runtime.options import Options
 from npaccel._tools import cli, doctor, flat_scripts, jit_options
 from npaccel._tools.decorate import Source
 from npaccel._tools.doctor import diagnose
-from npaccel._tools.profile_calls import Profile
+from npaccel._tools.profile_calls import Profile, Watched
 from npaccel._tools.run_script import run_script
 from npaccel._tools.trial import Trial
 
@@ -488,3 +488,32 @@ def test_short_runs_are_compiled_from_the_first_call(heavy, seconds, is_now):
     finding = doctor.Finding("a:f", "", 1, 2, 1.0, "compiled", 9.0, "", True, decorator)
     told = str(doctor.Diagnosis("script.py", 9.0, 0, (finding,), 9.0))
     assert ("npaccel run --compile now --jit a:f script.py" in told) == is_now
+
+
+@pytest.mark.parametrize(
+    ("seconds", "speed_up", "told"),
+    [
+        (9.0, 9.0, "this one would take 2 s from the second on, 4.5 times as fast"),
+        (1.0, 9.0, "it pays for longer runs than this one"),
+        (1.05, 20.0, "it pays for longer runs than this one"),
+    ],
+)
+def test_the_start_of_a_run_is_counted(seconds, speed_up, told):
+    finding = doctor.Finding("a:f", "", 1, 2, 1.0, "compiled", 9.0, "", True)
+    found = doctor.Diagnosis("script.py", seconds, 0, (finding,), speed_up, start=1.0)
+    assert f"importing npaccel takes 1 s of each run: {told}" in str(found)
+
+
+def test_runs_in_which_nothing_pays_are_left_alone(monkeypatch):
+    watched = Watched("__main__", "f", lambda x: x)
+    watched.seconds = watched.own = 0.5
+    profile = Profile()
+    profile.seconds, profile.exit_code = 10.0, 0
+    monkeypatch.setattr(doctor, "_candidates", lambda profile: [watched])
+    monkeypatch.setattr(doctor, "tried", lambda watched, options: Trial(watched))
+    monkeypatch.setattr(Trial, "speed_up", property(lambda self: 3.0))
+    monkeypatch.setattr(doctor, "_finding", lambda trial, chosen, *rest: (trial, chosen))
+    found = doctor._diagnosed(profile, "script.py", None, {}, iter)
+    assert found.speed_up == 1.0
+    assert found.start == 0.0
+    assert [chosen for _, chosen in found.findings] == [[]]
