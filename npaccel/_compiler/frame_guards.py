@@ -18,7 +18,7 @@ def own_guards(call: Call, capture: Capture) -> tuple[list[Guard] | None, str]:
     """Return Dynamo's guards as npaccel's; None, and why, if one of them has no such form."""
     scope = call.spec.scope
     try:
-        return guards.make_guards(
+        made = guards.make_guards(
             capture.guards,
             scope,
             call.arguments,
@@ -26,9 +26,14 @@ def own_guards(call: Call, capture: Capture) -> tuple[list[Guard] | None, str]:
             in_key=functools.partial(call.in_key, capture.has_symbols),
         ) + guards.method_guards(
             capture.guards, capture.traced_code, scope, call.arguments, capture.imports
-        ), ""
+        )
     except UnknownGuardError as error:
         return None, str(error)
+    broken = guards.failed(made, scope, call.arguments)
+    if broken is not None and not capture.has_moved():  # Each call would compile again.
+        what = f"{guards.readable(broken.expression)}, {broken.kind}"
+        return None, f"its guard doesn't hold in the call that it was made from: {what}"
+    return made, ""
 
 
 def dynamo_check(call: Call, capture: Capture) -> Callable[[Sequence[Any]], bool]:

@@ -190,6 +190,8 @@ def _beyond_own_modules(expression: str) -> str:
         value = getattr(sys.modules[found[1]], attribute[1], None)
         if not isinstance(value, types.ModuleType):
             return expression
+        if sys.modules.get(value.__name__) is not value:  # Dynamo's own copy of a module.
+            return expression
         expression = f"M['{value.__name__}']{expression[attribute.end() :]}"
         found = _OWN_MODULE.match(expression)
     return expression

@@ -22,17 +22,24 @@ def test_tangents_of_zero_have_memory():
     np.testing.assert_allclose(by_kernels, npaccel.hessian(energy)(X), rtol=1e-12)
 
 
-@pytest.fixture(autouse=True)
-def use_backend(backend):
-    with npaccel.options(backend=backend):
-        yield
-
-
 def curve(x):
     out = np.empty(4)
     out[:3] = np.sin(x) * x[::-1]
     out[3] = x @ x
     return out
+
+
+@pytest.mark.inductor
+def test_tangents_of_empty_arrays_are_written_to():
+    """They repeat one zero: a write to a slice copies them first."""
+    found = npaccel.jvp(npaccel.jit(curve, backend="inductor"), (X,), (np.ones(3),))[1]
+    np.testing.assert_allclose(found, npaccel.jacobian(curve)(X) @ np.ones(3), rtol=1e-12)
+
+
+@pytest.fixture(autouse=True)
+def use_backend(backend):
+    with npaccel.options(backend=backend):
+        yield
 
 
 def test_jacobian_in_both_modes():

@@ -7,6 +7,7 @@ Read from torch/_inductor/fx_passes/reinplace.py and torch/_inductor/pattern_mat
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,9 @@ import torch
 from torch._inductor import pattern_matcher
 from torch._inductor.fx_passes import reinplace
 
-from npaccel._torch.patching import Patch, patched
+from npaccel._torch.patching import Patch, patched, registered
+
+_SCATTER = reinplace._generalized_scatter
 
 
 @contextlib.contextmanager
@@ -23,7 +26,9 @@ def writes_in_place() -> Iterator[None]:
 
     The pass still decides by itself where a copy is needed.
     """
-    with patched(PATCHES):
+    known = reinplace.inplaceable_ops
+    write = dataclasses.replace(known[_SCATTER], extra_check=_repeats_nothing)
+    with patched(PATCHES), registered(known, {_SCATTER: write}):
         yield
 
 
@@ -32,6 +37,13 @@ def _always(original: Any) -> Any:
         return True
 
     return is_done
+
+
+def _repeats_nothing(node: torch.fx.Node) -> bool:
+    """Whether what a write goes to has memory for each element, as a zero tangent hasn't."""
+    value = node.args[0].meta["val"]  # type: ignore[union-attr]
+    sizes = zip(value.shape, value.stride(), strict=True)
+    return not any(stride == 0 and size != 1 for size, stride in sizes)
 
 
 def _unless_writing(original: Any) -> Any:
@@ -48,7 +60,6 @@ _TEST = "tests/torch_layer/inductor/test_overlaps.py"
 
 PATCHES = (
     Patch(reinplace, "scatter_always_uses_mutation", _always, _WHOLE, _TEST),
-    Patch(reinplace, "should_reinplace_scatter", _always, _WHOLE, _TEST),
     Patch(
         pattern_matcher, "fallback_node_due_to_unsupported_type", _unless_writing,
         "Inductor doesn't take operators apart that write to complex arrays",
