@@ -28,7 +28,7 @@ from npaccel._runtime.error_translation import (
     is_out_of_memory,
 )
 from npaccel._runtime.guard_serialization import UncacheableError
-from npaccel._runtime.guards import Guard
+from npaccel._runtime.guards import Guard, failed
 from npaccel._runtime.plan import Plan
 from npaccel._runtime.runner import Compiled, Runner
 from npaccel._runtime.torch.loader import Code
@@ -183,13 +183,26 @@ class Prepared:
         frame = self.frame
         call = Call(frame.spec, values, self.device)
         try:
-            outcome = _run_and_plan(call, frame, lambda: not self.fits(values))
+            outcome = _run_and_plan(call, frame, lambda: self._has_moved(call))
         finally:
             call.release()
             frame.capture.release()
         if isinstance(outcome, CompiledCall):
             outcome.stages = self.stages
         return outcome
+
+    def _has_moved(self, call: Call) -> bool:
+        """Whether something that was read has changed, besides what the call itself has set."""
+        frame = self.frame
+        if not frame.writes:
+            return not self.fits(call.values)
+        targets = [f"{frame.expression(write.owner)}.{write.name}" for write in frame.writes]
+        others = [
+            guard
+            for guard in frame.guards or ()
+            if not any(re.match(rf"{re.escape(one)}(?!\w)", guard.expression) for one in targets)
+        ]
+        return failed(others, frame.spec.scope, call.arguments) is not None
 
 
 def beside(call: Call, frame: Frame) -> CompiledCall | Uncompiled | Prepared:

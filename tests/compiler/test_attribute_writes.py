@@ -209,7 +209,8 @@ def seen(state):
 def compare(name, calls=4, **options):
     """Make calls of a method, compiled and by NumPy, and compare results and objects."""
     ours, numpys = State(), State()
-    jitted = npaccel.jit(getattr(State, name), compile="now", default_float="float64", **options)
+    options = {"compile": "now", "default_float": "float64", **options}
+    jitted = npaccel.jit(getattr(State, name), **options)
     for i in range(calls):
         x = np.arange(5.0) + i
         results = []
@@ -218,6 +219,7 @@ def compare(name, calls=4, **options):
                 results.append(call(state, x.copy()))
             except IndexError as error:
                 results.append(str(error)[:20])
+        npaccel.wait()
         assert_same(*results)
         assert_same(*map(seen, (ours, numpys)))
     return jitted
@@ -227,6 +229,12 @@ def compare(name, calls=4, **options):
 @pytest.mark.parametrize("name", METHODS)
 def test_methods(name):
     compare(name, backend="eager")
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_compiled_behind(name):
+    compare(name, calls=6, backend="eager", compile="behind")
 
 
 WITHOUT_FRAME = [
@@ -242,6 +250,12 @@ def test_kept_on_disk(name):
     assert not [graph.uncacheable for graph in graphs if graph.uncacheable]
     again = compare(name).report().graphs
     assert all(graph.loaded for graph in again)
+
+
+@pytest.mark.parametrize("name", ["counts", "replaces", "nested"])
+def test_few_signatures_behind(name):
+    graphs = compare(name, calls=9, backend="eager", compile="behind").report().graphs
+    assert len(graphs) <= 2
 
 
 def test_other_objects_of_the_class():
