@@ -108,7 +108,8 @@ class _Part:
 def reads_before_writes() -> Iterator[None]:
     """Generate code meanwhile that reads all of what a write changes before it does."""
     known: Any = lowering.lowerings
-    copies = {_KEPT: known.get(_KEPT, known[_aten.clone.default])}
+    # torch may have made a call of its own of it: backward graphs are compiled later.
+    copies = {_KEPT: known[_aten.clone.default]}
     passes = {"joint_custom_pre_pass": keep_results, "post_grad_custom_post_pass": keep_copies}
     with registered(known, copies), inductor_config.patch(passes), patched(PATCHES):
         yield

@@ -4,7 +4,9 @@ import copy
 
 import numpy as np
 import pytest
+import torch
 from comparing import assert_same, check
+from torch._inductor import lowering
 
 import npaccel
 from npaccel._runtime.torch import ndarray_runtime
@@ -102,6 +104,16 @@ def test_results_own_their_memory():
     assert doubled.flags.owndata
     assert doubled.base is None
     assert added.flags.writeable
+
+
+def test_code_after_a_graph_of_torchs_own(monkeypatch):
+    """A backward graph makes calls of torch of what has a loop in npaccel's: they stay there."""
+    copy = torch.ops.prims.clone.default
+    monkeypatch.setitem(lowering.lowerings, copy, lowering.fallback_handler(copy))
+    jitted = npaccel.jit(lambda x: (x * 2, np.exp(x) + 1, x.sum()), cache=False, compile="now")
+    jitted(np.arange(10.0))
+    assert "prims.clone" not in jitted.source()
+    assert jitted(np.arange(10.0))[0].flags.owndata
 
 
 def test_other_sizes_go_the_same_way():
