@@ -28,7 +28,7 @@ from npaccel._runtime.error_translation import (
     is_out_of_memory,
 )
 from npaccel._runtime.guard_serialization import UncacheableError
-from npaccel._runtime.guards import Guard, failed
+from npaccel._runtime.guards import Guard, begins_with, failed
 from npaccel._runtime.plan import Plan
 from npaccel._runtime.runner import Compiled, Runner
 from npaccel._runtime.torch.loader import Code
@@ -197,11 +197,7 @@ class Prepared:
         if not frame.writes:
             return not self.fits(call.values)
         targets = [f"{frame.expression(write.owner)}.{write.name}" for write in frame.writes]
-        others = [
-            guard
-            for guard in frame.guards or ()
-            if not any(re.match(rf"{re.escape(one)}(?!\w)", guard.expression) for one in targets)
-        ]
+        others = [one for one in frame.guards or () if not begins_with(one.expression, targets)]
         return failed(others, frame.spec.scope, call.arguments) is not None
 
 

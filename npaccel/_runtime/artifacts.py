@@ -222,7 +222,7 @@ def store(
     payload: dict[str, bytes | os.PathLike[str]] = {_CODE: code}
     payload |= {f"kernel{i}.so": path for i, path in enumerate(compiled.kernels)}
     variant = cache_key(key, repr(encoded), compiled.plan.shape_guard or "", repr(compiled.files))
-    for entry in cache.load_group(group):
+    for entry in cache.load_group(group) if compiled.files else ():
         if _is_outdated(entry.metadata, metadata):
             cache.remove(entry.key, group=group)
     return cache.store(variant, payload, bound(metadata, code), group=group)

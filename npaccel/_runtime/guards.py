@@ -384,6 +384,11 @@ def failed(guards: Sequence[Guard], scope: Scope, arguments: Mapping[str, Any]) 
     return None
 
 
+def begins_with(expression: str, others: Sequence[str]) -> bool:
+    """Whether an expression is one of others, or of a part of what they stand for."""
+    return any(re.match(rf"{re.escape(other)}(?!\w)", expression) for other in others)
+
+
 def readable(expression: str) -> str:
     """An expression as the user would write it, for reports."""
     text = re.sub(r"a_(\w+)", r"\1", expression)

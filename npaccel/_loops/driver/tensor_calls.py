@@ -140,7 +140,7 @@ def make_tensor_call(call: ObservedCall, spec: FunctionSpec, outputs: int) -> Fa
     names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
     names["Tensor"] = torch.Tensor
     if plan.attributes:
-        raise NotOnTensorsError
+        raise NotOnTensorsError("attributes are set to arrays")
     inputs = tuple(_input(item, tensors) for item in plan.inputs)
     plan = dataclasses.replace(plan, inputs=inputs)
     assumed = _assumed(plan, dict(zip(scope.parameters, call.values, strict=True)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
@@ -27,13 +28,12 @@ def _floats(*arrays: Any) -> list[torch.Tensor]:
     ]  # fmt: skip
 
 
-@traced(
-    "linalg.solve_banded",
-    arrays=("ab", "b"),
-    host_reason=_on_host,
-    on_tensors=True,
-    reason=_ROW_BY_ROW,
+_of_bands = functools.partial(
+    traced, arrays=("ab", "b"), host_reason=_on_host, on_tensors=True, reason=_ROW_BY_ROW
 )
+
+
+@_of_bands("linalg.solve_banded")
 def solve_banded(
     l_and_u: Any,
     ab: Any,
@@ -48,13 +48,7 @@ def solve_banded(
     return host.solve_banded(ab, b, int(lower), int(upper))
 
 
-@traced(
-    "linalg.solveh_banded",
-    arrays=("ab", "b"),
-    host_reason=_on_host,
-    on_tensors=True,
-    reason=_ROW_BY_ROW,
-)
+@_of_bands("linalg.solveh_banded")
 def solveh_banded(
     ab: Any,
     b: Any,

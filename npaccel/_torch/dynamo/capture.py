@@ -362,11 +362,10 @@ def _attribute_writes(side_effects: Any) -> tuple[AttributeWrite, ...] | None:
         for name, value in written.items():
             if isinstance(value, LazyVariableTracker) and not value.is_realized():
                 return None  # There is no guard on it.
-            if isinstance(value.realize(), DeletedVariable):
+            set_to = value.realize()
+            if isinstance(set_to, DeletedVariable):
                 return None
-            constant = value.realize()
-            is_fixed = isinstance(constant, ConstantVariable)
-            fixed = constant.value if is_fixed else NotImplemented
+            fixed = set_to.value if isinstance(set_to, ConstantVariable) else NotImplemented
             found.append(AttributeWrite(variable.source.name, name, fixed))
     targets = [f"{write.owner}.{write.name}" for write in found]
     if any(one.owner.startswith(target) for one in found for target in targets):

@@ -13,7 +13,6 @@ import builtins
 import collections
 import contextlib
 import functools
-import re
 import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ import torch
 from torch._dynamo import convert_frame
 from torch._dynamo.variables.builder import VariableBuilder
 
-from npaccel._runtime.guards import FUNCTION_OF, HEAP_TYPE, array_token, same
+from npaccel._runtime.guards import FUNCTION_OF, HEAP_TYPE, array_token, begins_with, same
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -74,7 +73,7 @@ class Reads:
         return any(
             self._has_moved(source.name, names, value, contents)
             for (source, _), (value, contents) in self._notes.items()
-            if not any(re.match(rf"{re.escape(one)}(?!\w)", source.name) for one in but)
+            if not begins_with(source.name, but)
         )
 
     def _has_moved(self, name: str, names: dict[str, Any], value: Any, contents: Any) -> bool:

@@ -91,9 +91,14 @@ def _is_of_bytes(fn_list: Any) -> bool:
     bodies = cpp._get_loop_body(fn_list)  # type: ignore[no-untyped-call]
     if not _BYTES.issuperset(cpp._get_dtype_from_loopbodies(bodies)):  # type: ignore[no-untyped-call]
         return False
+    return reductions_of(bodies) <= {"any"}
+
+
+def reductions_of(bodies: Any) -> set[str]:
+    """Return the kinds of reductions in the bodies of a loop."""
     blocks = [block for body in bodies for block in (body.root_block, *body.subblocks.values())]
     nodes = [node for block in blocks for node in block.graph.nodes]
-    return all(node.args[3] == "any" for node in nodes if node.target == "reduction")
+    return {node.args[3] for node in nodes if node.target == "reduction"}
 
 
 def _decided(original: Any) -> Any:
@@ -144,4 +149,4 @@ _OF_KERNELS = (
 
 PATCHES = (*_OF_LOOPS, *_OF_KERNELS)
 
-__all__ = ["vectorized_by_gcc"]
+__all__ = ["reductions_of", "vectorized_by_gcc"]

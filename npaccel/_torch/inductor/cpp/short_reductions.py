@@ -21,6 +21,7 @@ from torch._inductor.codegen.cpp import TilingSelect
 from torch._inductor.cpu_vec_isa import pick_vec_isa
 from torch._inductor.virtualized import V
 
+from npaccel._torch.inductor.cpp.byte_loops import reductions_of
 from npaccel._torch.patching import Patch, patched
 
 #: Longest rows, by reduction, that are quicker side by side than along.
@@ -38,29 +39,28 @@ def _selecting(original: Any) -> Any:
     def select_tiling(tiling: Any, fn_list: Any, var_sizes_list: Any) -> Any:
         factors, indices, *rest = original(tiling, fn_list, var_sizes_list)
         group, reduced = max(var_sizes_list, key=lambda sizes: len(sizes[1]))
-        bodies = cpp._get_loop_body(fn_list)  # type: ignore[no-untyped-call]
-        dtypes = cpp._get_dtype_from_loopbodies(bodies)  # type: ignore[no-untyped-call]
-        if not group or any(dtype not in cpp.VECTORIZABLE_DTYPES for dtype in dtypes):
-            return factors, indices, *rest
-        lanes = pick_vec_isa().nelements(dtype=torch.float)
-        rows = V.graph.sizevars.optimization_hint(group[-1], fallback=lanes)
-        if rows < lanes or not _are_short(bodies, reduced):
-            return factors, indices, *rest
-        if any(index not in (-1, len(group) + len(reduced) - 1) for index in indices):
-            return factors, indices, *rest  # rows lie side by side in memory already
-        return [lanes], [len(group) - 1], *rest
+        along = (-1, len(group) + len(reduced) - 1)
+        # Else rows lie side by side in memory already.
+        if group and reduced and all(index in along for index in indices):
+            lanes = pick_vec_isa().nelements(dtype=torch.float)
+            rows = V.graph.sizevars.optimization_hint(group[-1], fallback=lanes)
+            if rows >= lanes and _are_short(fn_list, reduced):
+                return [lanes], [len(group) - 1], *rest
+        return factors, indices, *rest
 
     return select_tiling
 
 
-def _are_short(bodies: Any, sizes: Any) -> bool:
+def _are_short(fn_list: Any, sizes: Any) -> bool:
     """Whether a loop reduces rows of known sizes that are quicker side by side."""
-    if not sizes or not all(getattr(size, "is_Integer", False) for size in sizes):
+    if not all(getattr(size, "is_Integer", False) for size in sizes):
         return False
-    blocks = [block for body in bodies for block in (body.root_block, *body.subblocks.values())]
-    nodes = [node for block in blocks for node in block.graph.nodes]
-    kinds = {node.args[3] for node in nodes if node.target == "reduction"}
-    return any(math.prod(map(int, sizes)) <= _LONGEST.get(kind, 0) for kind in kinds)
+    bodies = cpp._get_loop_body(fn_list)  # type: ignore[no-untyped-call]
+    dtypes = cpp._get_dtype_from_loopbodies(bodies)  # type: ignore[no-untyped-call]
+    if any(dtype not in cpp.VECTORIZABLE_DTYPES for dtype in dtypes):
+        return False
+    length = math.prod(map(int, sizes))
+    return any(length <= _LONGEST.get(kind, 0) for kind in reductions_of(bodies))
 
 
 PATCHES = (
