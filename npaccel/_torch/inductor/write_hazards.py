@@ -37,7 +37,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true as surel
 from torch.fx.passes.reinplace import _is_view_op
 from torch.utils._sympy.symbol import SymT, free_symbol_is_type
 
-from npaccel._torch.patching import Patch, patched, registered
+from npaccel._torch.patching import Patch, patched
 
 _aten = torch.ops.aten
 
@@ -107,11 +107,11 @@ class _Part:
 @contextlib.contextmanager
 def reads_before_writes() -> Iterator[None]:
     """Generate code meanwhile that reads all of what a write changes before it does."""
-    known: Any = lowering.lowerings
-    # torch may have made a call of its own of it: backward graphs are compiled later.
-    copies = {_KEPT: known[_aten.clone.default]}
+    # It stays: backward graphs are compiled later, by torch alone, which made a call of its own
+    # of what it has no lowering for, for all graphs to come.
+    lowering.register_lowering(_KEPT)(lowering.clone)
     passes = {"joint_custom_pre_pass": keep_results, "post_grad_custom_post_pass": keep_copies}
-    with registered(known, copies), inductor_config.patch(passes), patched(PATCHES):
+    with inductor_config.patch(passes), patched(PATCHES):
         yield
 
 
