@@ -75,7 +75,7 @@ class Frame:
         self.settings = settings
         self.backend = call.spec.options.backend
         self.draws = capture.draws.rewritten(self.expression, True)
-        self.writes = capture.attribute_writes or ()
+        self.writes = capture.object_writes or ()
         self.inputs = self._plan_inputs(call)
         self.draw, self.save = draw_functions(
             self.draws, self.spec.scope, len(capture.inputs), str(call.device)
@@ -121,16 +121,6 @@ class Frame:
     def release_graph(self) -> None:
         """Release the graph, which Dynamo's code looks for in the function's module."""
         self.spec.function.__globals__.pop(self.capture.backend_name, None)
-
-    def owners(self, call: Call) -> list[Any]:
-        """Return the objects of which the frame sets attributes, before a run."""
-        evaluate = self.spec.scope.evaluate
-        return [evaluate(self.expression(write.owner), call.arguments) for write in self.writes]
-
-    def attributes_of(self, owners: Sequence[Any]) -> list[Any]:
-        """Return what a run has set the attributes of its owners to."""
-        pairs = zip(owners, self.writes, strict=True)
-        return [getattr(owner, write.name, None) for owner, write in pairs]
 
     def expression(self, text: str) -> str:
         """Rewrite an expression of Dynamo's in the names of `Scope`."""

@@ -14,6 +14,7 @@ import torch
 
 from npaccel._compiler import fallback
 from npaccel._compiler.call_arguments import Call
+from npaccel._compiler.caller_objects import CallerObjects
 from npaccel._compiler.fallback import DeclinedError, Uncompiled
 from npaccel._compiler.frame import Frame, is_read_only
 from npaccel._compiler.frame_guards import shape_guard
@@ -40,7 +41,7 @@ from npaccel._torch.inductor.compile import CompiledGraph
 class CompiledCall:
     """A compiled signature and the result of its first call.
 
-    Either `compiled` is set, or `runner` runs Dynamo's frame itframe.
+    Either `compiled` is set, or `runner` runs Dynamo's frame itself.
     """
 
     result: Any
@@ -66,18 +67,18 @@ class FirstRun:
         What the frame has returned.
     run : Run
         What its graph was given, and gave.
-    owners : sequence of object
-        The objects of which the frame sets attributes, one for each.
-    attributes : sequence of object
-        What it has set them to.
+    objects : CallerObjects
+        What it may change or give back of the caller's.
+    written : sequence of object
+        What it has put there.
     """
 
     call: Call
     frame: Frame
     result: Any
     run: runtime_outputs.Run
-    owners: Sequence[Any] = ()
-    attributes: Sequence[Any] = ()
+    objects: CallerObjects
+    written: Sequence[Any] = ()
 
 
 def first_call(call: Call, frame: Frame) -> CompiledCall | Uncompiled:
@@ -118,7 +119,7 @@ def _run_and_plan(
     call: Call, frame: Frame, has_moved: Callable[[], bool]
 ) -> CompiledCall | Uncompiled:
     source = frame.compiled.source if frame.compiled else ""
-    owners = frame.owners(call)
+    objects = CallerObjects(frame, call)
     try:
         run = frame.new_run()
         result = frame.run_frame(call.values, run)
@@ -130,7 +131,7 @@ def _run_and_plan(
             raise UncompiledForMemoryError(str(failure)) from failure
         result = fallback.after_error(call.spec, failure, call.values)
         return CompiledCall(result, None, frame.runner, False, source)
-    first = FirstRun(call, frame, result, run, owners, frame.attributes_of(owners))
+    first = FirstRun(call, frame, result, run, objects, objects.values())
     return _planned(first, has_moved)
 
 
@@ -196,7 +197,7 @@ class Prepared:
         frame = self.frame
         if not frame.writes:
             return not self.fits(call.values)
-        targets = [f"{frame.expression(write.owner)}.{write.name}" for write in frame.writes]
+        targets = [frame.expression(write.target) for write in frame.writes]
         others = [one for one in frame.guards or () if not begins_with(one.expression, targets)]
         return failed(others, frame.spec.scope, call.arguments) is not None
 
@@ -235,11 +236,11 @@ def beside(call: Call, frame: Frame) -> CompiledCall | Uncompiled | Prepared:
 def _run_on_copies(call: Call, frame: Frame) -> CompiledCall | Uncompiled | None:
     """Make a first call of which nobody wants the result; None where the caller has to."""
     try:
-        run = frame.new_run()
+        objects, run = CallerObjects(frame, call), frame.new_run()
         result = frame.run_frame(call.values, run)
     except (DeclinedError, CompiledCodeError):
         return None
-    return _planned(FirstRun(call, frame, result, run), frame.capture.has_moved)
+    return _planned(FirstRun(call, frame, result, run, objects), frame.capture.has_moved)
 
 
 def _changes_copies_alone(call: Call, frame: Frame) -> bool:
@@ -275,9 +276,9 @@ def plan_of(first: FirstRun) -> tuple[Compiled | None, str]:
         return None, frame.unknown
     if compiled is None:
         return None, "it computes nothing on arrays"
-    if capture.has_side_effects and (capture.attribute_writes is None or call.is_sharded):
+    if capture.has_side_effects and (capture.object_writes is None or call.is_sharded):
         return None, "it changes objects besides arrays"
-    arguments = {
+    arguments = first.objects.containers() | {
         id(part): expression
         for expression, part in call.known.items()
         if type(part) not in runtime_outputs.CONSTANTS
@@ -339,7 +340,9 @@ def plan_of(first: FirstRun) -> tuple[Compiled | None, str]:
             if i is not None and output in run.mapped and output in used
         ),
         leaves=compiled.leaves,
-        attributes=tuple((frame.expression(write.owner), write.name) for write in frame.writes),
+        object_writes=tuple(
+            (frame.expression(write.owner), write.kind, write.key) for write in frame.writes
+        ),
     )
     uncacheable = _why_uncacheable(call, compiled, boxed)
     files: list[list[Any]] = []
@@ -376,13 +379,13 @@ def _other_numbers(call: Call) -> dict[str, Any]:
 def _template(
     first: FirstRun, arguments: Mapping[int, str], *, constants: bool
 ) -> runtime_outputs.Template | None:
-    """Describe the result of a run, and the values of the attributes that it has set."""
+    """Describe the result of a run, and what it has put into the caller's objects."""
     writes = first.frame.writes
     if not writes:
         return runtime_outputs.template(first.result, first.run, arguments, constants=constants)
     values = [
-        value if write.constant is NotImplemented else None
-        for value, write in zip(first.attributes, writes, strict=True)
+        None if write.source or write.constant is not NotImplemented else value
+        for value, write in zip(first.written, writes, strict=True)
     ]
     given = (first.result, *values)
     made = runtime_outputs.template(given, first.run, arguments, constants=constants)
@@ -390,7 +393,9 @@ def _template(
         return None
     parts = list(made.items)
     for i, write in enumerate(writes, 1):
-        if write.constant is not NotImplemented:
+        if write.source:
+            parts[i] = runtime_outputs.Argument(first.frame.expression(write.source))
+        elif write.constant is not NotImplemented:
             if type(write.constant) not in runtime_outputs.CONSTANTS:
                 return None
             parts[i] = runtime_outputs.Constant(write.constant)
@@ -415,13 +420,12 @@ def _replayed(first: FirstRun, numbers: Mapping[str, Any]) -> FirstRun:
     again.replays = True
     again.outputs, again.inputs, again.wrapped = run.outputs, run.inputs, run.wrapped
     again.read_only, again.uploaded, again.mapped = run.read_only, run.uploaded, run.mapped
-    owners = first.owners
+    objects = first.objects
     try:
         result = frame.run_frame(values, again)
-        return FirstRun(call, frame, result, again, owners, frame.attributes_of(owners))
+        return FirstRun(call, frame, result, again, objects, objects.values())
     finally:
-        for owner, write, value in zip(owners, frame.writes, first.attributes, strict=True):
-            setattr(owner, write.name, value)
+        objects.restore(first.written)
 
 
 def _why_uncacheable(call: Call, compiled: CompiledGraph, boxed: bool) -> str:

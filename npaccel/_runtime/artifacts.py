@@ -374,7 +374,7 @@ def _encode_plan(plan: Plan) -> dict[str, Any]:
         "undoes": plan.undoes,
         "leaves": plan.leaves,
         "mapped": [list(pair) for pair in plan.mapped],
-        "attributes": [list(pair) for pair in plan.attributes],
+        "object_writes": [list(write) for write in plan.object_writes],
     }
 
 
@@ -396,7 +396,7 @@ def _decode_plan(item: Mapping[str, Any]) -> Plan:
         undoes=item["undoes"],
         leaves=bool(item["leaves"]),
         mapped=tuple((i, j) for i, j in item["mapped"]),
-        attributes=tuple((owner, name) for owner, name in item["attributes"]),
+        object_writes=tuple((owner, kind, key) for owner, kind, key in item["object_writes"]),
     )
 
 

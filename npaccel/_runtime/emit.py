@@ -224,7 +224,7 @@ class CallEmitter:
             made = f"as_memmap({made}, {mapped[i]})" if i in mapped else made
             lines.append(f"r{i} = {made}")
             code = code.replace(array, f"r{i}")
-        lines += self._set_attributes(code) if plan.attributes else [f"return {code}"]
+        lines += self._write_objects(code) if plan.object_writes else [f"return {code}"]
         if plan.tensors or device_transfer.is_host(plan.device):
             return lines
         inputs = enumerate(plan.inputs)
@@ -232,10 +232,13 @@ class CallEmitter:
         uploaded, originals = ("".join(f"{name}{i}, " for i in kept) for name in "th")
         return [f"o = fetched(o, ({uploaded}), ({originals}))", *lines]
 
-    def _set_attributes(self, code: str) -> list[str]:
-        """Set attributes to all but the first of the values that there are, and return that."""
-        owners = [f"w{i} = {owner}" for i, (owner, _) in enumerate(self.plan.attributes)]
-        sets = [f"w{i}.{name} = e[{i + 1}]" for i, (_, name) in enumerate(self.plan.attributes)]
+    def _write_objects(self, code: str) -> list[str]:
+        """Put all but the first of the values that there are into objects, and return that."""
+        writes = self.plan.object_writes
+        owners = [f"w{i} = {owner}" for i, (owner, _, _) in enumerate(writes)]
+        sets = [
+            _write(f"w{i}", kind, key, f"e[{i + 1}]") for i, (_, kind, key) in enumerate(writes)
+        ]
         return [f"e = {code}", *owners, *sets, "return e[0]"]
 
     def _undone(self) -> list[int]:
@@ -249,6 +252,12 @@ class CallEmitter:
         plan = self.plan
         is_written = any(not is_copied(plan.inputs[i], plan) for i in plan.written)
         return not (plan.leaves and is_written) and (plan.draws.may_fail or not plan.draws.lines)
+
+
+def _write(owner: str, kind: str, key: str | int, value: str) -> str:
+    if kind == "append":
+        return f"{owner}.append({value})"
+    return f"{owner}.{key} = {value}" if kind == "attribute" else f"{owner}[{key!r}] = {value}"
 
 
 def unpack(scope: Scope) -> list[str]:

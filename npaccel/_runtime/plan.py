@@ -68,9 +68,9 @@ class Plan:
         The outputs that are views of memory maps, and of which inputs.
     leaves : bool
         Whether something written may be left where memory runs out in the compiled code.
-    attributes : tuple of (str, str)
-        The objects, as Python, and names of attributes that a call sets: `result` is a tuple of
-        the call's result and of their values.
+    object_writes : tuple of (str, str, str or int)
+        Objects that a call changes, as Python, the kinds of change and the keys, as those of
+        `ObjectWrite`: `result` is a tuple of the call's result and of what is put there.
     """
 
     inputs: tuple[InputPlan, ...]
@@ -89,7 +89,7 @@ class Plan:
     undoes: bool = False
     mapped: tuple[tuple[int, int], ...] = ()
     leaves: bool = True
-    attributes: tuple[tuple[str, str], ...] = ()
+    object_writes: tuple[tuple[str, str, str | int], ...] = ()
 
     @property
     def given(self) -> int:

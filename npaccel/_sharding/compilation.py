@@ -16,6 +16,7 @@ from torch.distributed.tensor import DTensor
 
 from npaccel._compiler import compile as compiler_compile
 from npaccel._compiler.call_arguments import Call
+from npaccel._compiler.caller_objects import CallerObjects
 from npaccel._compiler.fallback import DeclinedError
 from npaccel._compiler.frame import Frame
 from npaccel._compiler.function_spec import FunctionSpec
@@ -83,10 +84,10 @@ class CompiledPart:
             Why it isn't planned, or can't be kept.
         """
         call, frame = self._call, self._frame
-        run = frame.new_run()
+        objects, run = CallerObjects(frame, call), frame.new_run()
         try:
             result = frame.run_frame(values, run)
-            compiled, why = plan_of(FirstRun(call, frame, result, run))
+            compiled, why = plan_of(FirstRun(call, frame, result, run, objects))
         except DeclinedError:
             return OVERLAP, None, ""
         finally:

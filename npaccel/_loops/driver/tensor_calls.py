@@ -139,8 +139,8 @@ def make_tensor_call(call: ObservedCall, spec: FunctionSpec, outputs: int) -> Fa
     names |= {f"as_{how}": function for how, function in CONVERTERS.items()}
     names |= {"token": token, "apart": apart, "has_overlap": has_overlap, "shares": _shares}
     names["Tensor"] = torch.Tensor
-    if plan.attributes:
-        raise NotOnTensorsError("attributes are set to arrays")
+    if plan.object_writes:
+        raise NotOnTensorsError("arrays are put into objects")
     inputs = tuple(_input(item, tensors) for item in plan.inputs)
     plan = dataclasses.replace(plan, inputs=inputs)
     assumed = _assumed(plan, dict(zip(scope.parameters, call.values, strict=True)))

@@ -86,6 +86,8 @@ class NestRunner:
             return None
         names = [a.arg for a in self.definition.args.args]
         values = dict(zip(names, args, strict=True))
+        if options.loops != "numba" and _is_of_whole_arrays(self.definition, values):
+            return None
         is_array_code = scalarize.is_array_code(self.definition, values)
         # A loop that draws single numbers, or has lists or strings, is about elements, but for
         # its text.
@@ -192,13 +194,40 @@ def _is_of_elements(value: Any) -> bool:
     return type(value) is str or is_generator(value)
 
 
+def _is_of_whole_arrays(definition: ast.FunctionDef, values: Mapping[str, Any]) -> bool:
+    """Whether what looks like elements by its text are arrays in lists and dicts."""
+    nodes = list(ast.walk(definition))
+    owners = [_found(node.value, values) for node in nodes if isinstance(node, ast.Subscript)]
+    over = [one for node in nodes if isinstance(node, ast.For) for one in ast.walk(node.iter)]
+    held = [_holds_arrays(owner) for owner in [*owners, *(_found(one, values) for one in over)]]
+    has_elements = any(arguments.is_array(_found(one, values)) for one in over)
+    return any(held) and all(held[: len(owners)]) and not has_elements
+
+
+def _found(node: ast.AST, values: Mapping[str, Any]) -> Any:
+    """Return the value of a name, or of an attribute that an object has of its own."""
+    if isinstance(node, ast.Attribute):
+        own = getattr(_found(node.value, values), "__dict__", {})
+        return own.get(node.attr) if type(own) is dict else None
+    return values.get(node.id) if isinstance(node, ast.Name) else None
+
+
+def _holds_arrays(value: Any) -> bool:
+    items = value.values() if type(value) is dict else value
+    return type(value) in (list, tuple, dict) and any(
+        arguments.is_array(item) and item.ndim for item in items
+    )
+
+
 def _kind(value: Any) -> Any:
     """Kind of an argument, on which the choice of what runs the nest depends."""
     if arguments.is_array(value):
         flags = getattr(value, "flags", None)
         writeable = flags is None or flags.writeable
         return (type(value), value.dtype, value.ndim, writeable, scalarize_result.size_class(value))
-    return list_memory.kind_of(value) if type(value) is list else type(value)
+    kind = list_memory.kind_of(value) if type(value) is list else type(value)
+    may_hold = kind in (tuple, dict, (list, list_memory.MIXED))
+    return (kind, _holds_arrays(value)) if may_hold else kind
 
 
 def _advice(values: Mapping[str, Any]) -> str:

@@ -28,22 +28,18 @@ from torch._dynamo.exc import (
     TorchDynamoException,
     UncapturedHigherOrderOpError,
 )
-from torch._dynamo.side_effects import SideEffects
 from torch._dynamo.symbolic_convert import TensorifyState
-from torch._dynamo.variables import ConstantVariable, UserDefinedObjectVariable
-from torch._dynamo.variables.base import AttributeMutationExisting, ValueMutationExisting
-from torch._dynamo.variables.lazy import LazyVariableTracker
-from torch._dynamo.variables.misc import DeletedVariable
 from torch._guards import TracingContext
 
 from npaccel._numpy.core.context import settings
 from npaccel._process import fork
 from npaccel._report.details import Narrowed
 from npaccel._runtime.arguments import Sizes, is_lazy, resolved
+from npaccel._torch.dynamo import object_writes
 from npaccel._torch.dynamo.capture_context import contexts
 from npaccel._torch.dynamo.capture_description import Found, describe, graph_input
 from npaccel._torch.dynamo.capture_errors import CaptureError, error_of
-from npaccel._torch.dynamo.capture_record import AttributeWrite, Capture
+from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.device_guard import keep_device_guard
 from npaccel._torch.dynamo.install import numpy_traced
 from npaccel._torch.dynamo.numpy.calls import wide_nodes
@@ -320,65 +316,8 @@ def _compile_frame(
 @contextlib.contextmanager
 def _changes_noted() -> Iterator[None]:
     """Note whether a capture changes objects; Dynamo forgets it when it's done."""
-    with patched(_OF_CAPTURES):
+    with patched(object_writes.PATCHES):
         yield
-
-
-_SETATTR: Any = object.__setattr__
-
-
-def _update_mutated(original: Any) -> Any:
-    def codegen_update_mutated(self: Any, *args: Any, **kwargs: Any) -> Any:
-        self.npaccel_changes = _has_side_effects(self)
-        self.npaccel_writes = _attribute_writes(self)
-        return original(self, *args, **kwargs)
-
-    return codegen_update_mutated
-
-
-def _has_side_effects(side_effects: Any) -> bool:
-    return bool(side_effects.tensor_hooks) or any(_changed(side_effects))
-
-
-def _changed(side_effects: Any) -> Iterator[Any]:
-    """Yield the variables of objects that were there before, and change."""
-    existing = (AttributeMutationExisting, ValueMutationExisting)
-    for variable in side_effects.id_to_variable.values():
-        if isinstance(variable.mutation_type, existing) and side_effects.is_modified(variable):
-            yield variable
-
-
-def _attribute_writes(side_effects: Any) -> tuple[AttributeWrite, ...] | None:
-    """Return the attributes that are set, if they are plain ones and nothing else changes."""
-    if side_effects.tensor_hooks:
-        return None
-    found = []
-    for variable in _changed(side_effects):
-        written = side_effects.store_attr_mutations.get(variable, {})
-        if type(variable) is not UserDefinedObjectVariable or variable.source is None:
-            return None
-        if not written or not all(_is_plain(variable.value, name) for name in written):
-            return None
-        for name, value in written.items():
-            if isinstance(value, LazyVariableTracker) and not value.is_realized():
-                return None  # There is no guard on it.
-            set_to = value.realize()
-            if isinstance(set_to, DeletedVariable):
-                return None
-            fixed = set_to.value if isinstance(set_to, ConstantVariable) else NotImplemented
-            found.append(AttributeWrite(variable.source.name, name, fixed))
-    targets = [f"{write.owner}.{write.name}" for write in found]
-    if any(one.owner.startswith(target) for one in found for target in targets):
-        return None  # An object is replaced that another attribute is of.
-    return tuple(found)
-
-
-def _is_plain(owner: Any, name: str) -> bool:
-    """Whether an attribute is the object's own already, and setting it runs no code."""
-    kind = type(owner)
-    has_setter = hasattr(type(getattr(kind, name, None)), "__set__")
-    is_own = name in getattr(owner, "__dict__", {})
-    return is_own and not has_setter and name.isidentifier() and kind.__setattr__ is _SETATTR
 
 
 def _resolved(value: Any) -> Any:
@@ -396,12 +335,5 @@ _OF_HISTORIES = (
         "tests/compiler/test_shapes.py",
     ),
 )  # fmt: skip
-_OF_CAPTURES = (
-    Patch(
-        SideEffects, "codegen_update_mutated", _update_mutated,
-        "Dynamo forgets what a function changes when it's done", "tests/compiler/test_objects.py",
-    ),
-)  # fmt: skip
-
 #: Patches for as long as a function is captured.
-PATCHES = (*_OF_HISTORIES, *_OF_CAPTURES)
+PATCHES = (*_OF_HISTORIES, *object_writes.PATCHES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -60,21 +60,40 @@ class GraphInput:
 
 
 @dataclasses.dataclass(frozen=True)
-class AttributeWrite:
-    """An attribute of an object of the caller's that a function sets.
+class ObjectWrite:
+    """A change of one of the caller's objects, besides arrays.
 
     Parameters
     ----------
     owner : str
         Dynamo's expression for the object.
-    name : str
+    kind : {"attribute", "item", "append"}
+        Setting an attribute, setting an item of a list or dict, appending to a list.
+    key : str or int
+        Name of the attribute; index or key of the item; place among what is appended to the list.
     constant : object
         The value, if it is the same in every call of the signature; else `NotImplemented`.
+    source : str
+        Dynamo's expression for the value, if it was there before and has no guard; else empty.
     """
 
     owner: str
-    name: str
+    kind: Literal["attribute", "item", "append"]
+    key: str | int
     constant: Any = NotImplemented
+    source: str = ""
+
+    @property
+    def target(self) -> str:
+        """Dynamo's expression for what is another object afterwards."""
+        return target(self.owner, self.kind, self.key)
+
+
+def target(owner: str, kind: str, key: str | int) -> str:
+    """Return an expression for what a write replaces; for the list that it's appended to."""
+    if kind == "append":
+        return owner
+    return f"{owner}.{key}" if kind == "attribute" else f"{owner}[{key!r}]"
 
 
 @dataclasses.dataclass
@@ -103,8 +122,10 @@ class Capture:
         To be called when the graph is compiled, which may add guards.
     has_side_effects : bool
         Whether objects of the caller change besides arrays.
-    attribute_writes : tuple of AttributeWrite or None
+    object_writes : tuple of ObjectWrite or None
         All that changes besides arrays; None where more does.
+    loaded : tuple of str
+        Dynamo's expressions for what the frame finds outside, for its result among others.
     scalar_outputs : list of IsScalar
         Which outputs NumPy returns as scalars.
     traced_code : list of types.CodeType
@@ -159,7 +180,8 @@ class Capture:
     drawn: tuple[LineCode, ...] = ()
     has_wide_data: bool = False
     reads: Reads | None = None
-    attribute_writes: tuple[AttributeWrite, ...] | None = ()
+    object_writes: tuple[ObjectWrite, ...] | None = ()
+    loaded: tuple[str, ...] = ()
 
     def has_moved(self, *, by_others: bool = False) -> bool:
         """Whether something that it has read is another than it was.
@@ -169,9 +191,10 @@ class Capture:
         by_others : bool
             Leave out what the function sets itself, which has been run meanwhile.
         """
-        own = self.attribute_writes if by_others else ()
-        targets = [f"{write.owner}.{write.name}" for write in own or ()]
-        return self.reads is not None and self.reads.have_moved(targets)
+        own = (self.object_writes if by_others else ()) or ()
+        changed = [write.owner for write in own]
+        replaced = [write.target for write in own if write.kind != "append"]
+        return self.reads is not None and self.reads.have_moved(replaced, changed)
 
     def release(self) -> None:
         """Release the graph and the arrays that it was captured with."""

@@ -65,18 +65,28 @@ class Reads:
         if kind.__flags__ & HEAP_TYPE and kind not in self._methods:
             self._methods[kind] = _methods(kind)
 
-    def have_moved(self, but: Sequence[str] = ()) -> bool:
-        """Whether something is another than it was, besides expressions and what begins so."""
+    def have_moved(self, replaced: Sequence[str] = (), changed: Sequence[str] = ()) -> bool:
+        """Whether something is another than it was.
+
+        Parameters
+        ----------
+        replaced : sequence of str
+            Expressions that are left out, with what begins so.
+        changed : sequence of str
+            Expressions for objects that may hold something else.
+        """
         if any(_methods(kind) != noted for kind, noted in self._methods.items()):
             return True
         names = self._names()
         return any(
-            self._has_moved(source.name, names, value, contents)
+            self._has_moved(source.name, names, value, contents, source.name in changed)
             for (source, _), (value, contents) in self._notes.items()
-            if not begins_with(source.name, but)
+            if not begins_with(source.name, replaced)
         )
 
-    def _has_moved(self, name: str, names: dict[str, Any], value: Any, contents: Any) -> bool:
+    def _has_moved(
+        self, name: str, names: dict[str, Any], value: Any, contents: Any, may_change: bool
+    ) -> bool:
         try:
             found = eval(name, names)
         except (NameError, SyntaxError):  # Something that Dynamo alone knows.
@@ -90,7 +100,7 @@ class Reads:
                 return not same(found, value)
             is_made_again = eval(name, names) is not found  # As methods that are bound.
             return not is_made_again
-        return not _are_alike(_contents(found), contents)
+        return not (may_change or _are_alike(_contents(found), contents))
 
     def _names(self) -> dict[str, Any]:
         names = dict(self._namespace)

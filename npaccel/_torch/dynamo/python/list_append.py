@@ -36,9 +36,12 @@ class GrowingListVariable(ListVariable):
 
     @property
     def items(self) -> list[Any]:  # type: ignore[override]
-        found = [*self.__dict__.pop("before"), *self.__dict__.pop("added")]
+        before = self.__dict__.pop("before")
+        found = [*before, *self.__dict__.pop("added")]
         self.__class__ = ListVariable  # type: ignore[assignment]
         self.items = found
+        # What was in it before the function changed any; clones have the same `mutation_type`.
+        self.mutation_type.npaccel_before = tuple(before)  # type: ignore[union-attr]
         assert self.source is not None
         install(self.source.make_guard(GuardBuilder.SEQUENCE_LENGTH))
         return found

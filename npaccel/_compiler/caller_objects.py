@@ -1,0 +1,67 @@
+"""The caller's objects that a run of a frame changes, or gives back, besides arrays."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Sequence
+from typing import Any
+
+from npaccel._compiler.call_arguments import Call
+from npaccel._compiler.frame import Frame
+from npaccel._torch.dynamo.capture_record import ObjectWrite
+
+
+class CallerObjects:
+    """Objects of the caller's, as found before a run.
+
+    Parameters
+    ----------
+    frame : Frame
+    call : Call
+    """
+
+    def __init__(self, frame: Frame, call: Call) -> None:
+        def found(name: str) -> Any:
+            return frame.spec.scope.evaluate(frame.expression(name), call.arguments)
+
+        self._writes = [(found(write.owner), write) for write in frame.writes]
+        #: How many objects are appended to lists, and the lengths before, by the lists' ids.
+        self._added = collections.Counter(id(one) for one, write in self._writes if is_added(write))
+        self._lengths = {id(one): len(one) for one, write in self._writes if is_added(write)}
+        loaded = {frame.expression(name): found(name) for name in frame.capture.loaded}
+        self._containers = {name: one for name, one in loaded.items() if _holds_lists(one)}
+
+    def containers(self) -> dict[int, str]:
+        """Return Python for what a result may hold as it is, by the ids."""
+        return {id(one): expression for expression, one in self._containers.items()}
+
+    def values(self) -> list[Any]:
+        """Return what the last run has put there, one object for each write."""
+        return [self._value(owner, write) for owner, write in self._writes]
+
+    def _value(self, owner: Any, write: ObjectWrite) -> Any:
+        if write.kind == "attribute":
+            return getattr(owner, str(write.key), None)
+        return owner[int(write.key) - self._added[id(owner)] if is_added(write) else write.key]
+
+    def restore(self, values: Sequence[Any]) -> None:
+        """Have the objects as they were after the first run: with its values, and no others."""
+        for (owner, write), value in zip(self._writes, values, strict=True):
+            if write.kind == "attribute":
+                setattr(owner, str(write.key), value)
+            elif write.kind == "item":
+                owner[write.key] = value
+            else:
+                del owner[self._lengths[id(owner)] + self._added[id(owner)] :]
+
+
+def is_added(write: ObjectWrite) -> bool:
+    """Whether an object is appended to a list."""
+    return write.kind == "append"
+
+
+def _holds_lists(value: Any) -> bool:
+    """Whether an object is a list or dict or has one in it, which may change later."""
+    if isinstance(value, tuple):
+        return any(map(_holds_lists, value))
+    return type(value) in (list, dict)
