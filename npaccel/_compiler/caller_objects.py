@@ -25,7 +25,7 @@ class CallerObjects:
             return frame.spec.scope.evaluate(frame.expression(name), call.arguments)
 
         self._writes = [(found(write.owner), write) for write in frame.writes]
-        #: How many objects are appended to lists, and the lengths before, by the lists' ids.
+        #: Number of objects that are appended to lists, and lengths before, by ids of the lists.
         self._added = collections.Counter(id(one) for one, write in self._writes if is_added(write))
         self._lengths = {id(one): len(one) for one, write in self._writes if is_added(write)}
         loaded = {frame.expression(name): found(name) for name in frame.capture.loaded}

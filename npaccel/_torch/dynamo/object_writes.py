@@ -1,4 +1,4 @@
-"""What a function changes of the caller's objects besides arrays, where later calls can do it too.
+"""Changes that a function makes to the caller's objects besides arrays, for later calls to make.
 
 Read from torch/_dynamo/{codegen,side_effects,variables/dicts}.py of 2.13 and 2.15.
 """
