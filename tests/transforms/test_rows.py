@@ -54,6 +54,21 @@ BY_HAND = {
     "numpy.tensordot": lambda x: np.tensordot(np.outer(x, x), x, 1),
     "numpy.vecmat": lambda x: np.vecmat(x, np.outer(x, x)),
     "numpy.complex128": lambda x: np.complex128(x[0]) * 2,
+    "numpy.complex64": lambda x: np.complex64(x[0] - 0.3) * 2,  # Near 0, where it rounds little.
+    "numpy.fft.fftfreq": lambda x: np.fft.fftfreq(5, x[1]),
+    "numpy.fft.rfftfreq": lambda x: np.fft.rfftfreq(5, x[1]),
+    "numpy.fromfunction": lambda x: np.fromfunction(lambda i: np.sin(i * x[0]), (4,)),
+    "numpy.kaiser": lambda x: np.kaiser(5, x[1]),
+    "numpy.polynomial.polynomial.polyline": lambda x: np.polynomial.polynomial.polyline(x[0], x[1]),
+    "numpy.polynomial.chebyshev.chebline": lambda x: np.polynomial.chebyshev.chebline(x[0], x[1]),
+    "numpy.polynomial.legendre.legline": lambda x: np.polynomial.legendre.legline(x[0], x[1]),
+    "numpy.polynomial.hermite.hermline": lambda x: np.polynomial.hermite.hermline(x[0], x[1]),
+    "numpy.polynomial.hermite_e.hermeline": lambda x: np.polynomial.hermite_e.hermeline(x[0], x[1]),
+    "numpy.polynomial.laguerre.lagline": lambda x: np.polynomial.laguerre.lagline(x[0], x[1]),
+    "numpy.polynomial.polyutils.mapparms": lambda x: np.polynomial.polyutils.mapparms(x[:2], x[1:]),
+    "numpy.polynomial.chebyshev.chebinterpolate": lambda x: np.polynomial.chebyshev.chebinterpolate(
+        lambda t: np.exp(t * x[0]), 3
+    ),
 }
 
 

@@ -52,7 +52,8 @@ NO_DERIVATIVES: tuple[NoDerivative, ...] = (
         "zeros ones empty empty_like full eye identity tri indices ix_ tril_indices triu_indices "
         "diag_indices arange geomspace broadcast_shapes can_cast promote_types issubdtype isdtype "
         "min_scalar_type dtype finfo iinfo ScalarType typecodes sctypeDict inf nan random.* "
-        "blackman hamming hanning bartlett",
+        "blackman hamming hanning bartlett ogrid mgrid polynomial.*gauss "
+        "polynomial.chebyshev.chebpts1 polynomial.chebyshev.chebpts2",
     ),
     NoDerivative(
         "refused",

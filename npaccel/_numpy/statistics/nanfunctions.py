@@ -22,6 +22,7 @@ from npaccel._numpy.core.known_differences import UNCHECKED
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.statistics.cumulative import cumprod, cumsum
+from npaccel._numpy.statistics.reductions import root
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._runtime.torch.symbolic_sizes import refuse_where
 
@@ -142,7 +143,7 @@ def _spread(function: Any, a: Any, axis: Axis, where: Any, ddof: Any, **keywords
     _check_inexact(x, keywords["dtype"], out)
     if _rounds(x, keywords["dtype"]):
         found = _in_own_precision(x, axis, ddof, keep, **given(keywords))
-        found = found if function is np.var else call(np.sqrt, found)
+        found = found if function is np.var else root(found)
     else:
         found = call(function, x, axis, ddof=ddof, where=keep, **given(keywords))
     if _missing(x) is None or not isinstance(keep, torch.Tensor):

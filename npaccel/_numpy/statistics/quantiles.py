@@ -71,8 +71,9 @@ def _place(n: Any, x: torch.Tensor) -> torch.Tensor:
 
 def _halfway(low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
     """Return the mean of the two middle elements."""
-    # An odd number has one middle element: no rounding or overflow from halving a sum.
-    return torch.where(low == high, low + 0.0, (low + high) / 2)  # A sum is never -0.0.
+    # Of equal ones no sum is halved, which may round or overflow; both have half the derivative.
+    apart = torch.where(torch.isinf(low), 0.0, high - low)
+    return torch.where(low == high, low + apart / 2, (low + high) / 2)  # A sum is never -0.0.
 
 
 def _median_dtypes(x: torch.Tensor) -> tuple[DType, DType]:

@@ -22,6 +22,7 @@ from npaccel._numpy.core.axes import (
     probe,
     reduced_axes,
 )
+from npaccel._numpy.core.context import wants_gradients
 from npaccel._numpy.core.dtypes import (
     BOOL,
     FLOAT64,
@@ -242,7 +243,15 @@ def std(
     x = as_tensor(a)
     axes = _mean_axes(axis, x.ndim, where)
     ddof = _ddof(ddof, correction)
-    return deliver(torch.sqrt(variance(x, axes, dtype, ddof, keepdims, where, mean)), out)
+    return deliver(root(variance(x, axes, dtype, ddof, keepdims, where, mean)), out)
+
+
+def root(x: torch.Tensor) -> torch.Tensor:
+    """Return the root of a variance, with derivative zero where that is zero, as torch's `std`."""
+    if not wants_gradients(x):
+        return torch.sqrt(x)
+    is_zero = x == 0
+    return torch.where(is_zero, 0.0, torch.sqrt(torch.where(is_zero, 1.0, x)))
 
 
 def _spread_method(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
