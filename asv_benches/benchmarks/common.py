@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import functools
 import importlib.util
 import statistics
@@ -205,7 +206,7 @@ def same_results(expected: Any, actual: Any) -> bool:
     return bool(np.array_equal(expected, actual))
 
 
-class Benchmark:
+class Benchmark(abc.ABC):
     """Base of the classes that time calls in this process.
 
     A class names its function and makes its arguments. `setup` compiles, warms
@@ -219,15 +220,15 @@ class Benchmark:
     function: Call
     unit = "seconds"
 
+    @abc.abstractmethod  # So that asv doesn't take this class for benchmarks, where it's imported.
     def arguments(self, *parameters: Any) -> tuple[Any, ...]:
         """Return the call's arguments for the parameters after the implementation."""
-        raise NotImplementedError
 
     def device(self, *parameters: Any) -> str:  # noqa: ARG002  subclasses read them
         """Return the device for the parameters after the implementation."""
         return "cpu"
 
-    def warm(self, call: Call) -> None:
+    def warm(self, call: Call) -> None:  # noqa: B027  most have nothing to do
         """Do what must have happened before; by default nothing."""
 
     def prepare(self, implementation: str, *parameters: Any) -> Callable[[], Any]:
