@@ -6,7 +6,7 @@ import itertools
 import math
 import shutil
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from npaccel._report.source_lines import blocks
@@ -170,7 +170,7 @@ def facts(report: ReportData) -> list[str]:
                 "every call"
             )
     lines += map(_build, report.builds)
-    lines += [_tier(tier) for tier in report.tiers if tier.calls or tier.state != "compiled"]
+    lines += _tiers([tier for tier in report.tiers if tier.calls or tier.state != "compiled"])
     if report.stages:
         told = [f"{STAGES[name]} {duration(seconds)}" for name, seconds in report.stages.items()]
         lines.append(f"time by stage: {', '.join(told)}")
@@ -204,9 +204,19 @@ def _both(compiled: float, numpy: float) -> str:
     return f"{duration(compiled)} compiled, {duration(numpy)} in NumPy"
 
 
-def _tier(tier: Tier) -> str:
-    calls = f", {count(tier.calls, 'call')} by NumPy" if tier.calls else ""
-    told = f"{tier.signature} is {tier.state}{calls}"
+def _tiers(tiers: Sequence[Tier]) -> list[str]:
+    """Return a line for each tier, and one for all that weren't measured and are the same."""
+    alike: dict[tuple[str, int], list[Tier]] = {}
+    for i, tier in enumerate(tiers):
+        alike.setdefault((tier.state, i if tier.compiled else -1), []).append(tier)
+    return [_tier(*some) for some in alike.values()]
+
+
+def _tier(tier: Tier, *others: Tier) -> str:
+    made = tier.calls + sum(other.calls for other in others)
+    calls = f", {count(made, 'call')} by NumPy" if made else ""
+    more = f", and {count(len(others), 'other kind')} of arguments," if others else ""
+    told = f"{tier.signature}{more} {'are' if others else 'is'} {tier.state}{calls}"
     if not tier.compiled:
         return told
     times = f"{tier.numpy / tier.compiled:.2g} times as fast"

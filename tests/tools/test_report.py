@@ -315,6 +315,19 @@ def test_the_verdict_and_the_lines_agree(tier, engine, told):
     assert told.partition("(")[0] in html_of(report)
 
 
+def test_kinds_of_arguments_that_numpy_gets_stand_in_one_line():
+    log = Log()
+    for i in range(5):
+        log.add_tier(Tier(f"t: {2**i}", "NumPy's so far", calls=i + 1))
+    log.add_tier(Tier("t: 32", "compiled", 7, 6e-6, 2e-6))
+    log.add_tier(Tier("t: 64", "compiled", 7, 6e-6, 3e-6))
+    lines = [
+        " ".join(line.split()) for line in str(Report("f", log, in_two_steps.__code__)).splitlines()
+    ]
+    assert "t: 1, and 4 other kinds of arguments, are NumPy's so far, 15 calls by NumPy" in lines
+    assert sum(line.startswith(("t: 32 is compiled", "t: 64 is compiled")) for line in lines) == 2
+
+
 def test_a_loop_that_numpy_runs_isnt_compiled():
     def f(x):
         for i in range(3):
