@@ -252,12 +252,16 @@ def capture_call(call: Call, history: Any, dynamic: bool | None) -> tuple[Captur
 def _capture_with(
     call: Call, history: Any, dynamic: bool | None, settings: TraceSettings
 ) -> Capture:
-    with tracing(settings), budget.limited(budget.of(call.spec.options.loops)):
+    with tracing(settings), budget.limited(_budget_of(call.spec)):
         capture = call.capture(history, dynamic)
         if capture.has_sizes and capture.has_side_effects:
             # The frame would leave tensors where it leaves arrays.
             capture = call.capture(history.of_numbers(), None if dynamic else dynamic)
         return capture
+
+
+def _budget_of(spec: FunctionSpec) -> budget.Budget:
+    return budget.of(spec.options.loops) if spec.otherwise is None else budget.of_attempt()
 
 
 def _captured_and_compiled(
@@ -287,6 +291,8 @@ def _captured_and_compiled(
 
 
 def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Uncompiled:
+    if spec.otherwise is not None:
+        return Uncompiled(spec.otherwise, serves_kind=True)
     # An array that a subgraph hands on doesn't own its memory, so that it can't be resized.
     is_whole = spec.is_transformed  # What is transformed doesn't go on beside uncompiled code.
     if error.is_break and not is_whole and "resize" not in spec.function.__code__.co_names:

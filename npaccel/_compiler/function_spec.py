@@ -37,6 +37,8 @@ class FunctionSpec:
         NumPy scalars don't count, which other parts have computed of Python numbers.
     is_transformed : bool
         Whether it's a derivative or a batch of a function, which NumPy can't compute.
+    otherwise : callable, optional
+        Maker of calls of bound values, where the function doesn't make one small graph.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class FunctionSpec:
         label: str = "",
         on_wide: Callable[[], None] | None = None,
         is_transformed: bool = False,
+        otherwise: Callable[[Sequence[Any]], Any] | None = None,
     ) -> None:
         self.function = function
         self.options = options
@@ -62,6 +65,7 @@ class FunctionSpec:
         self.label = label
         self.on_wide = on_wide
         self.is_transformed = is_transformed
+        self.otherwise = otherwise
         self.binding = Binding(function)
         self.scope = Scope(function, self.binding.names)
         self.static = self._static_positions()

@@ -242,6 +242,14 @@ def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic | torch.Tensor) and not is_opaque(value)
 
 
+def holds_arrays(value: Any) -> bool:
+    """Whether an object is a list, tuple or dict of arrays that have dimensions, some of them."""
+    items = value.values() if type(value) is dict else value
+    return type(value) in (list, tuple, dict) and any(
+        is_array(item) and item.ndim for item in items
+    )
+
+
 def parts(value: Any, expression: str) -> Iterator[tuple[str, Any]]:
     """Yield an argument and the parts of its containers, each with Python for it."""
     yield expression, value

@@ -1,6 +1,7 @@
 """Loops over lists and dicts of arrays, which look like loops over elements by their text."""
 
 import copy
+import itertools
 import warnings
 
 import numpy as np
@@ -135,3 +136,124 @@ def test_lists_of_numbers_and_of_arrays():
     jitted = npaccel.jit(scaled, compile="now", default_float="float64")
     for given in ([1.0, 2.0], arrays(2), [1, 2.5, 3], [4.0], arrays(3), np.arange(3.0)):
         assert_same(jitted(copy.deepcopy(given), 1.5), scaled(copy.deepcopy(given), 1.5))
+
+
+def train_step(params, x, y, rate):
+    n = len(params) // 2
+    values = [x]
+    for i in range(n):
+        z = values[-1] @ params[f"W{i}"] + params[f"b{i}"]
+        values.append(np.tanh(z) if i < n - 1 else z)
+    diff = values[-1] - y
+    grad = 2 * diff / diff.size
+    for i in reversed(range(n)):
+        by_weights = values[i].T @ grad
+        by_offsets = grad.sum(axis=0)
+        if i:
+            grad = (grad @ params[f"W{i}"].T) * (1 - values[i] ** 2)
+        params[f"W{i}"] -= rate * by_weights
+        params[f"b{i}"] -= rate * by_offsets
+    return (diff**2).mean()
+
+
+class Trainer:
+    def __init__(self):
+        self.params, self.momenta = network(), {k: np.zeros_like(v) for k, v in network().items()}
+        self.norms, self.count = [], 0
+
+    def step(self, grads, rate=0.01):
+        self.count += 1
+        for key in self.params:
+            self.momenta[key] = 0.9 * self.momenta[key] + grads[key]
+            self.params[key] = self.params[key] - rate * self.momenta[key]
+        norm = np.sqrt(sum((g**2).sum() for g in grads.values()))
+        self.norms.append(norm)
+        return norm
+
+
+def network(sizes=(3, 5, 5, 1)):
+    rng = np.random.default_rng(0)
+    made = {}
+    for i, (rows, columns) in enumerate(itertools.pairwise(sizes)):
+        made |= {f"W{i}": rng.normal(size=(rows, columns)), f"b{i}": np.zeros(columns)}
+    return made
+
+
+@pytest.mark.inductor
+def test_a_network_is_one_graph():
+    """Layers of several shapes, whose names are made of the loop's index."""
+    x, y = np.random.default_rng(1).normal(size=(7, 3)), np.ones((7, 1))
+    ours, numpys = network(), network()
+    jitted = npaccel.jit(train_step, compile="now", default_float="float64")
+    trainer, numpys_trainer = Trainer(), Trainer()
+    step = npaccel.jit(Trainer.step, compile="now", default_float="float64")
+    for _ in range(4):
+        assert_same(jitted(ours, x, y, 0.01), train_step(numpys, x, y, 0.01), rtol=1e-11)
+        assert_same(step(trainer, network()), numpys_trainer.step(network()), rtol=1e-12)
+    assert_same(ours, numpys, rtol=1e-11)
+    assert_same(vars(trainer), vars(numpys_trainer), rtol=1e-12)
+    assert len(jitted.report().graphs) == 1
+    assert len(step.report().graphs) <= 2  # The count is a number that changes.
+    assert not any(graph.uncacheable for graph in step.report().graphs)
+
+
+def smoothed(rows, factor):
+    for i in range(len(rows)):
+        rows[i] -= factor * (rows[i] - rows[i].mean())
+    return rows
+
+
+@pytest.mark.parametrize("count", [3, 600])
+def test_many_arrays_are_split(count):
+    """The body of the loop is compiled once, whatever the length of the list."""
+    jitted = npaccel.jit(smoothed, compile="now", backend="eager", default_float="float64")
+    ours, numpys = ([a[0] for a in arrays(count)] for _ in range(2))
+    kept = list(ours)
+    for _ in range(2):
+        assert jitted(ours, 0.5) is ours
+        smoothed(numpys, 0.5)
+        assert_same(ours, numpys, rtol=1e-12)
+    assert all(one is other for one, other in zip(ours, kept, strict=True))  # Written in place.
+    assert len(jitted.report().graphs) <= 2
+
+
+def shown(arrays, names):
+    found = {}
+    for name, a in zip(names, arrays, strict=True):
+        print(name)
+        found[name] = a * 2
+    return found
+
+
+def test_what_breaks_the_graph_is_split(capsys):
+    jitted = npaccel.jit(shown, compile="now", backend="eager", default_float="float64")
+    for _ in range(2):
+        assert_same(jitted(arrays(2), ["a", "b"]), shown(arrays(2), ["a", "b"]))
+    assert capsys.readouterr().out.split() == ["a", "b"] * 4
+
+
+@pytest.mark.parametrize("kind", [np.float32, int, complex])
+def test_items_changed_in_place(kind):
+    """`x[i] += y` of arrays, numbers and lists in one list, and of an array in two places."""
+
+    def function(items):
+        for i in range(len(items)):
+            items[i] += items[i - 1]
+            items[i] *= 2
+        return items
+
+    jitted = npaccel.jit(function, compile="now", backend="eager", default_float="float64")
+    shared = [np.arange(3).astype(kind) for _ in range(2)]
+    for first in (np.arange(3).astype(kind), 2, np.float64(3)):
+        given = [[first, shared[0].copy(), np.ones(3)], []]
+        given[1] = [given[0][1], given[0][1], 4.5]
+        for one in given:
+            try:
+                wanted = function([np.array(a) if isinstance(a, np.ndarray) else a for a in one])
+            except TypeError as error:
+                wanted = str(error)
+            try:
+                ours = jitted([np.array(a) if isinstance(a, np.ndarray) else a for a in one])
+            except TypeError as error:
+                ours = str(error)
+            assert_same(ours, wanted)

@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import threading
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from npaccel._compiler.compiler_import import begin_import
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._compiler.snapshot import Snapshot
+from npaccel._loops.driver import whole_first
 from npaccel._loops.driver.callees import Callees
 from npaccel._loops.driver.program import Program
 from npaccel._loops.partition.host_values import is_host_value
@@ -27,7 +28,7 @@ from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime import foreign_arrays
 from npaccel._runtime.call_samples import sample
 from npaccel._runtime.options import Options
-from npaccel._syntax import wide_data
+from npaccel._syntax import source, wide_data
 from npaccel._syntax.source import NoSourceError
 
 #: Maximum number of combinations of kinds of arguments that are split apart; later ones share the
@@ -135,6 +136,34 @@ class Driver:
         if self.definition is None:
             self.spec.log.note_call(sample(values))
         arguments = dict(zip(self.spec.binding.names, values, strict=True))
+        if self._may_be_whole(arguments):
+            return self._whole_first(arguments)
+        return self._split(arguments)
+
+    def _may_be_whole(self, arguments: Mapping[str, Any]) -> bool:
+        if self.spec.options.loops != "auto" or self._is_part:
+            return False
+        try:
+            definition = self.definition or source.definition(self.spec.function)
+        except (NoSourceError, CannotSplitError):
+            return False
+        return whole_first.may_fit(definition, arguments)
+
+    def _whole_first(self, arguments: Mapping[str, Any]) -> Callable[[Sequence[Any]], Any]:
+        """Return what runs the function as one graph, and split where it makes none."""
+        spec, made = self.spec, list[Callable[[Sequence[Any]], Any]]()
+
+        def split(values: Sequence[Any]) -> Any:
+            with self._lock:
+                if not made:
+                    made.append(self._split(arguments))
+            return made[0](values)
+
+        whole = FunctionSpec(spec.function, spec.options, spec.log, otherwise=split)
+        dispatcher = Dispatcher(whole, may_go_behind=True)
+        return lambda values: spec.binding.call(values, lambda *a, **k: dispatcher(a, k))
+
+    def _split(self, arguments: Mapping[str, Any]) -> Callable[[Sequence[Any]], Any]:
         try:
             program = signals.held(
                 Program,

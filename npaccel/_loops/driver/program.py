@@ -89,6 +89,7 @@ class Program:
             self._primitive,
             nests=nests,
             lists=lists,
+            of_arrays=frozenset(n for n in lists if runtime_arguments.holds_arrays(arguments[n])),
         )
         self.tensors = runtime_arguments.device_of(list(arguments.values()))
         liveness.annotate(self.split.body, scope.local_names | self.split.temporaries)

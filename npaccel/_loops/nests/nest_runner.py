@@ -199,9 +199,16 @@ def _is_of_whole_arrays(definition: ast.FunctionDef, values: Mapping[str, Any]) 
     nodes = list(ast.walk(definition))
     owners = [_found(node.value, values) for node in nodes if isinstance(node, ast.Subscript)]
     over = [one for node in nodes if isinstance(node, ast.For) for one in ast.walk(node.iter)]
-    held = [_holds_arrays(owner) for owner in [*owners, *(_found(one, values) for one in over)]]
-    has_elements = any(arguments.is_array(_found(one, values)) for one in over)
-    return any(held) and all(held[: len(owners)]) and not has_elements
+    taken = [_found(one, values) for one in over]
+    holds = any(map(arguments.holds_arrays, [*owners, *taken]))
+    return holds and not any(map(arguments.is_array, taken)) and all(map(_has_no_numbers, owners))
+
+
+def _has_no_numbers(value: Any) -> bool:
+    """Whether an object is a list, tuple or dict, and no list of numbers of one type."""
+    if type(value) is list:
+        return list_memory.item_type(value) in (list_memory.MIXED, None)
+    return type(value) in (tuple, dict)
 
 
 def _found(node: ast.AST, values: Mapping[str, Any]) -> Any:
@@ -212,13 +219,6 @@ def _found(node: ast.AST, values: Mapping[str, Any]) -> Any:
     return values.get(node.id) if isinstance(node, ast.Name) else None
 
 
-def _holds_arrays(value: Any) -> bool:
-    items = value.values() if type(value) is dict else value
-    return type(value) in (list, tuple, dict) and any(
-        arguments.is_array(item) and item.ndim for item in items
-    )
-
-
 def _kind(value: Any) -> Any:
     """Kind of an argument, on which the choice of what runs the nest depends."""
     if arguments.is_array(value):
@@ -227,7 +227,7 @@ def _kind(value: Any) -> Any:
         return (type(value), value.dtype, value.ndim, writeable, scalarize_result.size_class(value))
     kind = list_memory.kind_of(value) if type(value) is list else type(value)
     may_hold = kind in (tuple, dict, (list, list_memory.MIXED))
-    return (kind, _holds_arrays(value)) if may_hold else kind
+    return (kind, arguments.holds_arrays(value)) if may_hold else kind
 
 
 def _advice(values: Mapping[str, Any]) -> str:

@@ -13,6 +13,7 @@ from npaccel._loops.partition.ast_utils import (
     leading,
     may_be_elementwise,
     may_be_simple,
+    replaced,
     root_of_part,
     with_leading,
 )
@@ -132,6 +133,20 @@ class _Builder(Hoisting):
                     self._store_in_container(assigned)
                 else:
                     self._after_hoisting(assigned)
+            case ast.AugAssign():
+                self._augmented(statement)
+            case ast.Expr(value=value):
+                self._after_hoisting(ast.copy_location(ast.Expr(self.hoist(value)), statement))
+            case _:
+                raise CannotHoistError
+
+    def _augmented(self, statement: ast.AugAssign) -> None:
+        """Compute by Python what has to be of ``target += value``."""
+        match statement:
+            case ast.AugAssign(target=ast.Subscript() as target) if self.facts.is_hoisted(
+                ast.Subscript(target.value, target.slice, ast.Load())
+            ):
+                self._item_operation(statement, target)
             case ast.AugAssign(
                 target=ast.Name() as target, value=(ast.List() | ast.Tuple()) as value
             ) if self.facts.is_container(target):
@@ -142,8 +157,6 @@ class _Builder(Hoisting):
                 new_value = self.hoist(value)
                 operation = ast.AugAssign(target=target, op=statement.op, value=new_value)
                 self._after_hoisting(ast.copy_location(operation, statement))
-            case ast.Expr(value=value):
-                self._after_hoisting(ast.copy_location(ast.Expr(self.hoist(value)), statement))
             case _:
                 raise CannotHoistError
 
@@ -158,6 +171,23 @@ class _Builder(Hoisting):
             value = self._as_temporary(statement.value)
             statement = ast.copy_location(ast.Assign(statement.targets, value), statement)
         self.python(statement)
+
+    def _item_operation(self, statement: ast.AugAssign, target: ast.Subscript) -> None:
+        """``params[key] -= value``: Python takes the item and stores it, the rest is compiled."""
+        taken = self.facts.new_name()
+        read = ast.Subscript(target.value, target.slice, ast.Load())
+        self.python(assign(taken, ast.copy_location(read, target)))
+        value = statement.value
+        inside = list(ast.walk(value))
+        if not any(isinstance(n, ast.Call) and self.facts.is_hoisted(n) for n in inside):
+            # One name for one array: compiled code doesn't write to what it has by another name.
+            same = [n for n in inside if ast.dump(n) == ast.dump(read)]
+            value = replaced(value, {id(n): name(taken) for n in same})
+        value = self.hoist(value)
+        operation = ast.AugAssign(ast.Name(taken, ast.Store()), statement.op, value)
+        self._after_hoisting(ast.copy_location(operation, statement))
+        stored = ast.Assign([target], ast.copy_location(name(taken), target))
+        self.python(ast.copy_location(stored, statement))
 
     def _assert(self, statement: ast.Assert) -> None:
         test = self.test(statement.test, first=True)

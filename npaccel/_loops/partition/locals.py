@@ -14,14 +14,16 @@ GROWING_METHODS = frozenset(
 _APPENDING_METHODS = frozenset({"append", "appendleft", "extend"})
 
 
-def containers(definition: ast.FunctionDef, given: Names) -> Names:
-    """The lists, dicts and sets of a function that grow or change.
+def containers(definition: ast.FunctionDef, given: Names, of_arrays: Names = frozenset()) -> Names:
+    """The lists, dicts and sets of a function that grow or change, or whose items a loop takes.
 
     Parameters
     ----------
     definition : ast.FunctionDef
     given : frozenset of str
         Parameters that are lists, dicts or sets.
+    of_arrays : frozenset of str
+        Those that hold arrays.
     """
     made = set()
     for node in ast.walk(definition):
@@ -42,7 +44,21 @@ def containers(definition: ast.FunctionDef, given: Names) -> Names:
             changed.add(node.value.id)  # type: ignore[attr-defined]
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             changed.add(node.target.id)
-    return frozenset(made & (grown | changed) | given & grown)
+    taken = _taken_in_loops(definition) & of_arrays
+    return frozenset(made & (grown | changed) | given & grown | taken)
+
+
+def _taken_in_loops(definition: ast.FunctionDef) -> Names:
+    """Return the names of which a loop takes items that may be others in each iteration."""
+    loops = [node for node in ast.walk(definition) if isinstance(node, ast.For | ast.While)]
+    return frozenset(
+        node.value.id
+        for loop in loops
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Name)
+        and not isinstance(node.slice, ast.Constant | ast.Slice)
+    )
 
 
 def appends_by_text(node: ast.AST) -> bool:

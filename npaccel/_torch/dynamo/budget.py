@@ -27,6 +27,8 @@ from npaccel._torch.patching import Patch
 MAX_LINES = 5_000
 #: Maximum number of operations of a graph: each takes ten milliseconds to lower.
 MAX_OPERATIONS = 1_500
+#: The same of a function that may run otherwise: what takes longer is split at its loops.
+_LINES_OF_ATTEMPT, _OPERATIONS_OF_ATTEMPT = 1_000, 400
 #: Files of code that transforms put around the user's.
 _TRANSFORMS = ("npaccel/_transforms/", "npaccel/_torch/transforms/")
 #: Factor by which there may be more where unrolling was asked for.
@@ -63,6 +65,11 @@ def of(loops: str) -> Budget:
     """Return the budget of a function with an option ``loops``."""
     factor = _IF_UNROLLED if loops == "unroll" else 1
     return Budget(MAX_LINES * factor, MAX_OPERATIONS * factor)
+
+
+def of_attempt() -> Budget:
+    """Return the budget of a function that runs otherwise where it's spent."""
+    return Budget(_LINES_OF_ATTEMPT, _OPERATIONS_OF_ATTEMPT)
 
 
 @contextlib.contextmanager
