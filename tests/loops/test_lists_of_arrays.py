@@ -59,6 +59,14 @@ def updated(params, grads):
     return out
 
 
+def positive(arrays):
+    found = []
+    for a in arrays:
+        if (a > 0).any():
+            found.append(a[a > 0] * 2)  # noqa: PERF401  a loop is what is tried
+    return found
+
+
 class Net:
     def __init__(self):
         self.weights, self.grads = arrays(3), arrays(3)
@@ -87,6 +95,7 @@ PROGRAMS = {
     "norm": (norm, lambda: [arrays(4)]),
     "updated": (updated, lambda: [arrays(4), arrays(4, 1)]),
     "tuple": (norm, lambda: [tuple(arrays(4))]),
+    "masks": (positive, lambda: [arrays(3)]),
     "method": (Net.step, lambda: [Net(), 0.1]),
 }
 

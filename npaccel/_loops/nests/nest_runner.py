@@ -197,11 +197,28 @@ def _is_of_elements(value: Any) -> bool:
 def _is_of_whole_arrays(definition: ast.FunctionDef, values: Mapping[str, Any]) -> bool:
     """Whether what looks like elements by its text are arrays in lists and dicts."""
     nodes = list(ast.walk(definition))
-    owners = [_found(node.value, values) for node in nodes if isinstance(node, ast.Subscript)]
-    over = [one for node in nodes if isinstance(node, ast.For) for one in ast.walk(node.iter)]
-    taken = [_found(one, values) for one in over]
-    holds = any(map(arguments.holds_arrays, [*owners, *taken]))
-    return holds and not any(map(arguments.is_array, taken)) and all(map(_has_no_numbers, owners))
+    loops = [node for node in nodes if isinstance(node, ast.For)]
+    items, counters = set[str](), set[str]()  # What loops go over: arrays in lists, or numbers.
+    taken = []
+    for loop in loops:
+        over = [_found(one, values) for one in ast.walk(loop.iter)]
+        taken += over
+        holds = any(map(arguments.holds_arrays, over))
+        (items if holds else counters).update(_names(loop.target))
+    subscripts = [node for node in nodes if isinstance(node, ast.Subscript)]
+    others = [node for node in subscripts if not _names(node.value) <= items]
+    owners = [_found(node.value, values) for node in others]
+    of_items = [node for node in subscripts if node not in others]
+    return (
+        any(map(arguments.holds_arrays, [*owners, *taken]))
+        and not any(map(arguments.is_array, taken))
+        and all(map(_has_no_numbers, owners))
+        and not any(_names(node.slice) & counters for node in of_items)
+    )
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
 
 def _has_no_numbers(value: Any) -> bool:
