@@ -58,7 +58,7 @@ def test_captured_calls_give_numpys_answer(name):
 
 
 def test_there_are_fifty_programs_with_names_of_their_own():
-    assert len(ordinary.MODULE_OF) == sum(map(len, ordinary.PLAIN.values())) == 50
+    assert len(ordinary.MODULE_OF) == sum(map(len, ordinary.PLAIN.values())) >= 50
 
 
 def test_a_module_is_loaded_with_its_functions_decorated():

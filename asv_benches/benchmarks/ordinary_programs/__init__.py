@@ -20,6 +20,7 @@ MODULES = (
     "containers",
     "fitting",
     "graphs",
+    "networks",
     "objects",
     "recursions",
     "simulations",
