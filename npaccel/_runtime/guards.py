@@ -167,6 +167,9 @@ def array_token(value: Any) -> tuple[Any, ...]:
 
 def array_like(value: Any, expected: tuple[Any, ...]) -> bool:
     """Whether a captured array is of the expected kind."""
+    if type(value) is np.ndarray:  # In half of the time: dicts and objects hold many.
+        layout = value.shape, value.strides, value.flags.writeable
+        return ("ndarray", value.dtype.str, *layout) == expected
     try:
         return array_token(value) == expected
     except AttributeError:
