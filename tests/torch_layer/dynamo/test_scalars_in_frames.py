@@ -80,6 +80,42 @@ def test_answers_that_are_python_bools(backend):
     check(f, np.ones(3), np.ones(3), backend=backend)
 
 
+ASKED_OF_ANSWERS = {
+    "item": lambda x: np.allclose(x, x)[0],
+    "item at itself": lambda x: np.allclose(x, x)[np.array_equal(x, x)],
+    "membership": lambda x: 0 in np.allclose(x, x),
+    "iteration": lambda x: [y + 1 for y in np.allclose(x, x)],
+    "length": lambda x: len(np.array_equal(x, x)),
+    "method": lambda x: np.allclose(x, x).any(),
+    "attribute": lambda x: np.allclose(x, x).shape,
+    "real": lambda x: (np.allclose(x, x).real, np.allclose(x, -x).imag),
+    "of ints": lambda x: np.allclose(x, x).bit_length(),
+    "item of a float": lambda x: float(x[0])[0],
+    "item of an item": lambda x: x.item(0)[0],
+    "item of a scalar": lambda x: x.sum()[0],
+}
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+@pytest.mark.parametrize("name", ASKED_OF_ANSWERS)
+def test_what_numbers_of_pythons_have_not(name):
+    """A bool of Python's has no items and no methods of arrays: NumPy's error comes."""
+    function, x = ASKED_OF_ANSWERS[name], np.arange(3.0)
+    jitted = npaccel.jit(function, backend="eager", compile="now")
+    wanted, error = outcome(function, x)
+    for _ in range(2):
+        found, raised = outcome(jitted, x)
+        assert (type(raised), str(raised)) == (type(error), str(error))
+        assert_same(found, wanted)
+
+
+def outcome(function, x):
+    try:
+        return function(x), None
+    except (TypeError, AttributeError, IndexError) as error:
+        return None, error
+
+
 def test_answer_between_breaks():
     def f(x):
         same = np.allclose(x, 1)

@@ -25,6 +25,7 @@ from npaccel._torch.dynamo.numpy.calls import (
     build_constant,
     emit,
     example_of,
+    is_answer,
     is_flat,
     is_scalar_variable,
     refuse,
@@ -65,6 +66,7 @@ def _call_method(original: Any) -> Any:
         if not active.depth:
             return original(self, tx, name, args, kwargs)
         if name in _DUNDERS:
+            _check_name(self, name)
             operation = numpy_operations.operator_operation(_DUNDERS[name])
             if operation is not None:
                 return emit(tx, operation, [self, *args], kwargs)
@@ -145,6 +147,8 @@ def _check_name(self: Any, name: str) -> None:
     """Leave calls to NumPy that ask for what arrays don't have, or for what only NumPy's have."""
     if not hasattr(self.python_type(), name):
         refuse_missing(self.python_type().__name__, name)
+    if is_answer(self) and name in ("real", "imag", "conjugate"):
+        refuse(f"`{name}` of a Python number", "")  # Of a bool it's an int.
     if name in _OF_OWNERS:
         row = table.row_named(f"numpy.ndarray.{name}")
         assert row is not None

@@ -79,6 +79,10 @@ _OTHERS = frozenset(
 ) | {abs, divmod}
 
 
+#: Operators of what has items: Python's numbers have none.
+_OF_ITEMS = frozenset({operator.getitem, operator.setitem, operator.delitem, operator.contains})
+
+
 def _operation(name: str, function: Callable[..., Any], scalar: bool) -> Operation:
     return Operation(f"python.{name}", function, lambda node, flags: scalar)
 
@@ -100,6 +104,8 @@ def _call_function(original: Any) -> Any:
         if self.fn is round and active.depth:
             found = _rounded_to_digits(tx, *args, **kwargs)
             return original(self, tx, args, kwargs) if found is None else found
+        if active.depth and args and self.fn in _OF_ITEMS and is_answer(args[0].realize()):
+            return refuse(f"`{self.fn.__name__}` of a Python number", "", "NumPy raises")
         if not active.depth or not 0 < len(args) <= 2 or kwargs:
             return original(self, tx, args, kwargs)
         if self.fn in _ARITHMETIC or self.fn in _OTHERS:
