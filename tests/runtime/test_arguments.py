@@ -1,5 +1,6 @@
 """Arguments and results of every kind, compared with plain NumPy."""
 
+import contextlib
 import dataclasses
 import warnings
 from typing import NamedTuple
@@ -484,6 +485,78 @@ def test_arrays_are_let_go(kind, backend):
     del x, results
     gc.collect()
     assert [ref() for ref in watched] == [None] * 3
+
+
+def looped(x):
+    for _ in range(40):
+        x = x * 0.5 + 1
+    return x
+
+
+def until_small(x):
+    while np.abs(x).max() > 0.1:
+        x = x * 0.5
+    return x
+
+
+def by_elements(x):
+    y = np.zeros_like(x)
+    for i in range(1, len(x)):
+        y[i] = y[i - 1] * 0.5 + x[i]
+    return y
+
+
+def in_a_callee(x):
+    return looped(x) + until_small(x)
+
+
+def by_masks(x):
+    x = x.copy()
+    x[x > 0] = np.sqrt(x[x > 0])
+    return np.unique(x)
+
+
+def failing(x):
+    y = x * 2
+    if y.shape[0] == 5:
+        raise ValueError("five")
+    return y
+
+
+def in_lists(x):
+    found = []
+    for part in [x, x * 2]:
+        found.append(part + 1)  # noqa: PERF401  a loop is what is tried
+    return {"all": found}
+
+
+HELD = {
+    one.__name__: one
+    for one in (looped, until_small, by_elements, in_a_callee, by_masks, failing, in_lists)
+}
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+@pytest.mark.parametrize("options", [{"compile": "now"}, {"compile": "behind"}, {"verify": True}])
+@pytest.mark.parametrize("name", HELD)
+def test_no_call_keeps_its_arrays(name, options):
+    """Functions that are split or fail hold none of a call's arrays, nor its results."""
+    import gc
+    import weakref
+
+    jitted = npaccel.jit(HELD[name], backend="eager", **options)
+    watched = []
+    for _ in range(3):
+        x = np.linspace(-1, 1, 5)
+        watched.append(weakref.ref(x))
+        with contextlib.suppress(ValueError):
+            result = jitted(x)
+            watched += [weakref.ref(result)] if isinstance(result, np.ndarray) else []
+            del result
+        npaccel.wait()
+    del x
+    gc.collect()
+    assert not [i for i, ref in enumerate(watched) if ref() is not None]
 
 
 def test_a_stretched_argument_has_the_order_of_its_flags():

@@ -137,7 +137,7 @@ class Driver:
             self.spec.log.note_call(sample(values))
         arguments = dict(zip(self.spec.binding.names, values, strict=True))
         if self._may_be_whole(arguments):
-            return self._whole_first(arguments)
+            return self._whole_first()
         return self._split(arguments)
 
     def _may_be_whole(self, arguments: Mapping[str, Any]) -> bool:
@@ -149,14 +149,14 @@ class Driver:
             return False
         return whole_first.may_fit(definition, arguments)
 
-    def _whole_first(self, arguments: Mapping[str, Any]) -> Callable[[Sequence[Any]], Any]:
+    def _whole_first(self) -> Callable[[Sequence[Any]], Any]:
         """Return what runs the function as one graph, and split where it makes none."""
         spec, made = self.spec, list[Callable[[Sequence[Any]], Any]]()
 
         def split(values: Sequence[Any]) -> Any:
             with self._lock:
                 if not made:
-                    made.append(self._split(arguments))
+                    made.append(self._split(dict(zip(spec.binding.names, values, strict=True))))
             return made[0](values)
 
         whole = FunctionSpec(spec.function, spec.options, spec.log, otherwise=split)

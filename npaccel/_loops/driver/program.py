@@ -71,7 +71,7 @@ class Program:
         self.spec = spec
         self.function = spec.function
         self.options = spec.options
-        self.arguments = arguments
+        self.arguments = arguments = dict(arguments)
         self._callees = callees
         self._varying = varying
         self._on_wide = on_wide
@@ -98,6 +98,7 @@ class Program:
         self._has_nests = False
         self._report()
         self._emit(definition)
+        arguments.clear()  # The first call's arrays are the caller's.
         place = f"{self.filename}: {self.function.__qualname__}"
         self._calls = Calls(self, functools.partial(spec.log.set_choice, place))
 
