@@ -153,7 +153,8 @@ def test_results_that_only_the_frame_can_make():
 
     def make(x, seen):
         seen.append(len(seen))
-        return Pair(x, "pair"), x.max(), x * 2 + 1
+        both = [x.min()]  # One list, twice.
+        return Pair(x, "pair"), x.max(), x * 2 + 1, both, both
 
     function = npaccel.jit(make, backend="eager")
     function(np.ones(16), [])
@@ -163,7 +164,8 @@ def test_results_that_only_the_frame_can_make():
         wrong = 0
         for _ in range(300):
             seen = []
-            pair, top, y = function(x, seen)
+            pair, top, y, one, other = function(x, seen)
+            wrong += one is not other
             wrong += pair.value is not x or type(top) is not np.float64 or top != x.max()
             wrong += not np.array_equal(y, x * 2 + 1) or seen != [0]
         return wrong

@@ -14,7 +14,7 @@ from npaccel._runtime import arguments as runtime_arguments
 
 #: Maximum number of iterations of a loop over a range whose length is an argument.
 _MAX_ITERATIONS = 32
-#: What tells how many elements an array has.
+#: Attributes that tell how many elements an array has.
 _SIZES = ("shape", "size")
 
 

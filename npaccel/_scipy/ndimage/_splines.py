@@ -39,6 +39,8 @@ TAKEN = {
 _PADDED = 12
 #: Number of elements of a line that one row of a matrix product filters.
 _BLOCK = 64
+#: Maximum number of elements around a place that are written out one by one in compiled code.
+_FEW = 16
 #: Number of elements that are read at once: what a CPU's cache has room for, and a GPU's memory.
 _AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 27}
 
@@ -238,15 +240,17 @@ def _weighed(
     shifted = c if order % 2 else c + 0.5
     base = xp.floor(shifted)
     u = xp.asarray(shifted - base, dtype=floats)
-    found = []
-    for polynomial in weights:
-        value = xp.zeros_like(u) + polynomial[0]
-        for factor in polynomial[1:]:
-            value = value * u + factor
-        found.append(value)
+    found = [_polynomial(xp, u, one) for one in weights]
     far = order + 2.0 if mode in _ANYWHERE else 1.0
     base = xp.where(base > -far, xp.where(base < size - 1 + far, base, size - 1 + far), -far)
     return xp.asarray(base, dtype=xp.int64) + (_padding(order, mode) - order // 2), found
+
+
+def _polynomial(xp: Any, u: Any, coefficients: Any) -> Any:
+    value = xp.zeros_like(u) + coefficients[0]
+    for factor in coefficients[1:]:
+        value = value * u + factor
+    return value
 
 
 # -- Values ---------------------------------------------------------------------------------
@@ -320,8 +324,23 @@ def _read(
         base = base * table.shape[1 + axis] + start
         axes.append((factors, table.shape[1 + axis]))
         inside = right if inside is None else inside & right
-    found = _summed(table.reshape(table.shape[0], -1), axes, base, 0)
+    table = table.reshape(table.shape[0], -1)
+    many = xp is np and (order + 1) ** len(axes) > _FEW
+    found = _sum_of_many(table, axes, base) if many else _summed(table, axes, base, 0)
     return found if inside is None else xp.where(inside, found, outside)
+
+
+def _sum_of_many(table: Any, axes: Any, base: Any) -> Any:
+    """Return the same as one sum: what is written out for each element takes long to compile."""
+    *others, (last, width) = axes
+    index, weights, step = base, np.ones(()), width
+    for axis, (factors, size) in reversed(list(enumerate(others))):
+        shape = [-1 if i == axis else 1 for i in range(len(others))]
+        index = index + (np.arange(len(factors)) * step).reshape(*shape, 1)
+        weights = weights * np.stack(factors).reshape(*shape, base.shape[0])
+        step = step * size
+    rows = sum(table[:, index + k] * factor for k, factor in enumerate(last))
+    return (rows * weights).sum(axis=tuple(range(1, len(axes))))
 
 
 def _summed(table: Any, axes: Any, base: Any, step: Any) -> Any:
