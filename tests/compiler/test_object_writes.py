@@ -227,6 +227,11 @@ class State:
         self.log.extend([x.sum(), 2.0])
         self.history += [x * 2]
 
+    def inserts_and_makes_objects(self, x):
+        self.log.insert(0, len(self.log))
+        made = Part(1.0, x)
+        return made.level, [made.data, x * 2], made
+
     def inserts(self, x):
         self.log.insert(0, x.sum())
         self.history.append(self.log[-1])

@@ -16,10 +16,14 @@ from sklearn.cluster import AgglomerativeClustering, KMeans
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+from sklearn.impute import IterativeImputer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.svm import SVC
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 from sklearn_data import data
@@ -283,3 +287,42 @@ def test_attributes_of_a_fit_on_the_host_are_tensors_for_tensors():
     np.testing.assert_array_equal(model.predict(X), wanted.predict(X.numpy()))
     again = pickle.loads(pickle.dumps(model))
     assert isinstance(again.cluster_centers_, np.ndarray)
+
+
+class MakesAnArray:
+    """Data with nothing but `__array__`, which refuses NumPy's functions."""
+
+    def __init__(self, data):
+        self.data = np.asarray(data)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.data, dtype=dtype)
+
+    def __array_function__(self, function, types, args, kwargs):
+        raise TypeError(f"{function.__name__} isn't to be called")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [PCA(2), SVC(), KNeighborsClassifier(3), Ridge(), make_pipeline(StandardScaler(), Ridge())],
+    ids=lambda one: type(one).__name__,
+)
+def test_data_that_make_arrays_of_themselves(estimator):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    y = (X[:, 0] > 0).astype(int)
+    asked = "transform" if hasattr(estimator, "transform") else "predict"
+    wanted = getattr(clone(estimator).fit(X, y), asked)(X)
+    with npaccel.sklearn.accelerated():
+        ours = clone(estimator).fit(MakesAnArray(X), MakesAnArray(y))
+        found = getattr(ours, asked)(MakesAnArray(X))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_named_tuples_among_what_is_learnt_are_pickled():
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    X[X > 1.5] = np.nan
+    with npaccel.sklearn.accelerated():
+        ours = IterativeImputer(max_iter=2, random_state=0).fit(X)
+        again = pickle.loads(pickle.dumps(ours))
+    assert type(again.imputation_sequence_[0])._fields[-1] == "estimator"
+    np.testing.assert_allclose(again.transform(X), ours.transform(X))

@@ -49,6 +49,7 @@ from __future__ import annotations
 import copyreg
 import functools
 import inspect
+import math
 import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -110,7 +111,13 @@ IS_BLAS = "BLAS takes all of its time, as in scikit-learn's own code"
 
 def is_small(X: Any) -> bool:
     """Whether data that is no tensor is so little that scikit-learn's own code is as fast."""
-    return not isinstance(X, torch.Tensor) and np.size(X) <= _SMALL
+    return not isinstance(X, torch.Tensor) and math.prod(shape_of(X)) <= _SMALL
+
+
+def shape_of(X: Any) -> tuple[int, ...]:
+    """Return the shape of data, which may be a list, or an object that makes an array of itself."""
+    shape = getattr(X, "shape", None)
+    return np.shape(np.asarray(X)) if shape is None else tuple(shape)
 
 
 class Accelerated:

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -213,10 +213,15 @@ def _is_numeric(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "biufc"
 
 
+def _rebuilt(value: Any, parts: Iterable[Any]) -> Any:
+    """Return a list or tuple, named ones too, of the same type as another one."""
+    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+
+
 def host_value(value: Any) -> Any:
     """Return what was a tensor as NumPy's array, or as a number where it has no dimensions."""
     if isinstance(value, tuple | list):
-        return type(value)(map(host_value, value))
+        return _rebuilt(value, map(host_value, value))
     return transfers.to_host(value)[()] if isinstance(value, torch.Tensor) else value
 
 
@@ -225,7 +230,7 @@ def _on_device(estimator: Any, name: str, value: Any, device: torch.device) -> A
 
     def moved(part: Any) -> Any:
         if isinstance(part, tuple | list):
-            return type(part)(map(moved, part))
+            return _rebuilt(part, map(moved, part))
         if _is_numeric(part):
             return transfers.to_device(part, device)
         return part.to(device) if isinstance(part, torch.Tensor) else part

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from npaccel._sklearn.dispatch import transfers, validation
 from npaccel._sklearn.dispatch.common import AS_FAST
-from npaccel._sklearn.dispatch.estimator import Accelerated
+from npaccel._sklearn.dispatch.estimator import Accelerated, shape_of
 from npaccel._sklearn.dispatch.table import on_device
 from npaccel._sklearn.neighbors import _nearest as nearest
 from npaccel._sklearn.neighbors._radius import Radius
@@ -63,7 +63,7 @@ class _Neighbors(_Base):  # type: ignore[misc]
 
     def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         if method == "fit":
-            features = np.shape(X)[1:] or (0,)
+            features = shape_of(X)[1:] or (0,)
             tree = self.algorithm == "auto" and features[0] <= _FOR_TREES
             return "a tree is faster on a CPU for few features" if tree else ""
         if method.startswith("radius"):

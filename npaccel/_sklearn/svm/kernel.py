@@ -18,7 +18,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from npaccel._sklearn.dispatch import common, transfers, validation
-from npaccel._sklearn.dispatch.estimator import IS_SMALL, Accelerated
+from npaccel._sklearn.dispatch.estimator import IS_SMALL, Accelerated, shape_of
 from npaccel._sklearn.dispatch.table import on_device
 from npaccel._sklearn.kernels.tiles import in_threads, tiles
 from npaccel._sklearn.metrics import _pairwise
@@ -63,7 +63,7 @@ class _Machine(_Base):  # type: ignore[misc]
     def _faster_on_host(self, method: str, X: Any, y: Any = None, **more: Any) -> str:
         if "fit" in method:
             return common.AS_FAST
-        rows = (*getattr(X, "shape", ()), np.size(X))[0]
+        rows = (*shape_of(X), 1)[0]
         return IS_SMALL if rows * len(vars(self).get("support_", ())) <= _FEW else ""
 
     # -- Fit ---------------------------------------------------------------------------------

@@ -14,7 +14,9 @@ from torch._dynamo.side_effects import SideEffects
 from torch._dynamo.variables import ConstantVariable, ConstDictVariable, UserDefinedObjectVariable
 from torch._dynamo.variables.base import (
     AttributeMutationExisting,
+    AttributeMutationNew,
     ValueMutationExisting,
+    ValueMutationNew,
     VariableTracker,
 )
 from torch._dynamo.variables.lazy import LazyVariableTracker
@@ -27,6 +29,8 @@ from npaccel._torch.dynamo.python.list_append import GrowingListVariable
 from npaccel._torch.patching import Patch
 
 _SETATTR: Any = object.__setattr__
+#: Kinds of change that an object made by the function has.
+_NEW = (AttributeMutationNew, ValueMutationNew)
 #: Variables of objects that may hold others; those of named tuples differ from release to release.
 _CONTAINERS = (BaseListVariable, ConstDictVariable, UserDefinedObjectVariable)
 
@@ -129,12 +133,17 @@ def _call(original: Any) -> Any:
     """Note which lists, tuples and dicts of the caller's the frame puts into its result."""
 
     def call(self: Any, value: Any, allow_cache: bool = True) -> None:
-        if isinstance(value, VariableTracker) and value.source is not None and _is_container(value):
+        if isinstance(value, VariableTracker) and _is_callers(value) and _is_container(value):
             loaded = vars(self.tx.output.side_effects).setdefault("npaccel_loaded", {})
-            loaded[value.source.name] = None
+            loaded[value.source.name] = None  # type: ignore[union-attr]
         original(self, value, allow_cache)
 
     return call
+
+
+def _is_callers(variable: Any) -> bool:
+    """Whether an object was there before: new ones may stand in a variable of the frame."""
+    return variable.source is not None and not isinstance(variable.mutation_type, _NEW)
 
 
 def _is_container(variable: Any) -> bool:
