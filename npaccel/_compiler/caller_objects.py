@@ -25,9 +25,10 @@ class CallerObjects:
             return frame.spec.scope.evaluate(frame.expression(name), call.arguments)
 
         self._writes = [(found(write.owner), write) for write in frame.writes]
+        grown = [one for one, write in self._writes if _is_added(write)]
         #: Number of objects that are appended to lists, and lengths before, by ids of the lists.
-        self._added = collections.Counter(id(one) for one, write in self._writes if is_added(write))
-        self._lengths = {id(one): len(one) for one, write in self._writes if is_added(write)}
+        self._added = collections.Counter(map(id, grown))
+        self._lengths = {id(one): len(one) for one in grown}
         loaded = {frame.expression(name): found(name) for name in frame.capture.loaded}
         self._containers = {name: one for name, one in loaded.items() if _holds_lists(one)}
 
@@ -42,7 +43,7 @@ class CallerObjects:
     def _value(self, owner: Any, write: ObjectWrite) -> Any:
         if write.kind == "attribute":
             return getattr(owner, str(write.key), None)
-        return owner[int(write.key) - self._added[id(owner)] if is_added(write) else write.key]
+        return owner[int(write.key) - self._added[id(owner)] if _is_added(write) else write.key]
 
     def restore(self, values: Sequence[Any]) -> None:
         """Have the objects as they were after the first run: with its values, and no others."""
@@ -55,7 +56,7 @@ class CallerObjects:
                 del owner[self._lengths[id(owner)] + self._added[id(owner)] :]
 
 
-def is_added(write: ObjectWrite) -> bool:
+def _is_added(write: ObjectWrite) -> bool:
     """Whether an object is appended to a list."""
     return write.kind == "append"
 

@@ -14,7 +14,7 @@ from typing import Any
 from npaccel._runtime import device_transfer
 from npaccel._runtime.guards import Scope
 from npaccel._runtime.outputs import Template, outputs_of, template_code
-from npaccel._runtime.plan import Plan, is_copied, is_moved, keeps_memory
+from npaccel._runtime.plan import Plan, is_copied, is_moved, keeps_memory, place
 
 #: Conversions to a tensor that is an array's memory, and what the array itself is for the code.
 _AS_THEY_ARE = {
@@ -257,7 +257,7 @@ class CallEmitter:
 def _write(owner: str, kind: str, key: str | int, value: str) -> str:
     if kind == "append":
         return f"{owner}.append({value})"
-    return f"{owner}.{key} = {value}" if kind == "attribute" else f"{owner}[{key!r}] = {value}"
+    return f"{place(owner, kind, key)} = {value}"
 
 
 def unpack(scope: Scope) -> list[str]:

@@ -97,6 +97,11 @@ class Plan:
         return len(self.inputs) - len(self.draws.inputs)
 
 
+def place(owner: str, kind: str, key: str | int) -> str:
+    """Return Python for an attribute or an item of an object."""
+    return f"{owner}.{key}" if kind == "attribute" else f"{owner}[{key!r}]"
+
+
 def is_copied(item: InputPlan, plan: Plan) -> bool:
     """Whether the compiled code works on a copy of an input."""
     return not keeps_memory(item) or is_moved(item, plan)

@@ -1,8 +1,11 @@
 """Loops over lists and dicts of arrays, which look like loops over elements by their text."""
 
 import copy
+import importlib
 import itertools
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +13,11 @@ from comparing import assert_same
 
 import npaccel
 from npaccel.errors import PerformanceWarning
+
+BENCHES = Path(__file__).resolve().parents[2] / "asv_benches"
+sys.path.insert(0, str(BENCHES))
+ordinary = importlib.import_module("benchmarks.ordinary_programs")
+sys.path.remove(str(BENCHES))
 
 
 def descent(params, grads, rate):
@@ -147,24 +155,6 @@ def test_lists_of_numbers_and_of_arrays():
         assert_same(jitted(copy.deepcopy(given), 1.5), scaled(copy.deepcopy(given), 1.5))
 
 
-def train_step(params, x, y, rate):
-    n = len(params) // 2
-    values = [x]
-    for i in range(n):
-        z = values[-1] @ params[f"W{i}"] + params[f"b{i}"]
-        values.append(np.tanh(z) if i < n - 1 else z)
-    diff = values[-1] - y
-    grad = 2 * diff / diff.size
-    for i in reversed(range(n)):
-        by_weights = values[i].T @ grad
-        by_offsets = grad.sum(axis=0)
-        if i:
-            grad = (grad @ params[f"W{i}"].T) * (1 - values[i] ** 2)
-        params[f"W{i}"] -= rate * by_weights
-        params[f"b{i}"] -= rate * by_offsets
-    return (diff**2).mean()
-
-
 class Trainer:
     def __init__(self):
         self.params, self.momenta = network(), {k: np.zeros_like(v) for k, v in network().items()}
@@ -193,6 +183,7 @@ def test_a_network_is_one_graph():
     """Layers of several shapes, whose names are made of the loop's index."""
     x, y = np.random.default_rng(1).normal(size=(7, 3)), np.ones((7, 1))
     ours, numpys = network(), network()
+    train_step = ordinary.PLAIN["networks"]["train_step"].call
     jitted = npaccel.jit(train_step, compile="now", default_float="float64")
     trainer, numpys_trainer = Trainer(), Trainer()
     step = npaccel.jit(Trainer.step, compile="now", default_float="float64")

@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import threading
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,19 +135,21 @@ class Driver:
             return self._exact().variant_for(values)
         if self.definition is None:
             self.spec.log.note_call(sample(values))
-        arguments = dict(zip(self.spec.binding.names, values, strict=True))
-        if self._may_be_whole(arguments):
-            return self._whole_first()
-        return self._split(arguments)
+        return self._whole_first() if self._may_be_whole(values) else self._split(values)
 
-    def _may_be_whole(self, arguments: Mapping[str, Any]) -> bool:
+    def _may_be_whole(self, values: Sequence[Any]) -> bool:
         if self.spec.options.loops != "auto" or self._is_part:
+            return False
+        if not any(map(whole_first.has_arrays, values)):  # Before its source is looked for.
             return False
         try:
             definition = self.definition or source.definition(self.spec.function)
-        except (NoSourceError, CannotSplitError):
+        except NoSourceError:
             return False
-        return whole_first.may_fit(definition, arguments)
+        return whole_first.may_fit(definition, self._arguments(values))
+
+    def _arguments(self, values: Sequence[Any]) -> dict[str, Any]:
+        return dict(zip(self.spec.binding.names, values, strict=True))
 
     def _whole_first(self) -> Callable[[Sequence[Any]], Any]:
         """Return what runs the function as one graph, and split where it makes none."""
@@ -156,20 +158,19 @@ class Driver:
         def split(values: Sequence[Any]) -> Any:
             with self._lock:
                 if not made:
-                    made.append(self._split(dict(zip(spec.binding.names, values, strict=True))))
+                    made.append(self._split(values))
             return made[0](values)
 
         whole = FunctionSpec(spec.function, spec.options, spec.log, otherwise=split)
-        dispatcher = Dispatcher(whole, may_go_behind=True)
-        return lambda values: spec.binding.call(values, lambda *a, **k: dispatcher(a, k))
+        return self._caller(Dispatcher(whole, may_go_behind=True))
 
-    def _split(self, arguments: Mapping[str, Any]) -> Callable[[Sequence[Any]], Any]:
+    def _split(self, values: Sequence[Any]) -> Callable[[Sequence[Any]], Any]:
         try:
             program = signals.held(
                 Program,
                 self.spec,
                 self._callees,
-                arguments,
+                self._arguments(values),
                 self.definition,
                 varying=self.varying,
                 on_wide=self.on_wide,
@@ -181,7 +182,7 @@ class Driver:
                 f"{self.spec.function.__code__.co_filename}:{line}: the loops of "
                 f"{self.spec.name} aren't split, because {error}: they are unrolled"
             )
-            return self._run_whole
+            return self._caller(self.whole)
         return self._restarting(program.run) if self._narrows else program.run
 
     # -- The width of floats --------------------------------------------------
@@ -247,8 +248,10 @@ class Driver:
 
         return call
 
-    def _run_whole(self, values: Sequence[Any]) -> Any:
-        return self.spec.binding.call(values, lambda *a, **k: self.whole(a, k))
+    def _caller(self, dispatcher: Dispatcher) -> Callable[[Sequence[Any]], Any]:
+        """Return what has a dispatcher make calls of bound values."""
+        call = self.spec.binding.call
+        return lambda values: call(values, lambda *args, **kwargs: dispatcher(args, kwargs))
 
     def _drive(
         self,

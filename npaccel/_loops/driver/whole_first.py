@@ -19,7 +19,7 @@ _SIZES = ("shape", "size")
 
 
 def may_fit(definition: ast.FunctionDef, arguments: Mapping[str, Any]) -> bool:
-    """Whether a function holds arrays in lists or dicts, and no loop goes over their elements.
+    """Whether no loop of a function that is given lists or dicts of arrays goes over elements.
 
     Parameters
     ----------
@@ -27,14 +27,11 @@ def may_fit(definition: ast.FunctionDef, arguments: Mapping[str, Any]) -> bool:
     arguments : mapping
         Of a call, by name.
     """
-    if not any(map(_has_arrays, arguments.values())):
-        return False
-    nodes = list(ast.walk(definition))
-    loops = [node for node in nodes if isinstance(node, ast.For | ast.While)]
+    loops = [node for node in ast.walk(definition) if isinstance(node, ast.For | ast.While)]
     return all(isinstance(loop, ast.For) and _is_short(loop, arguments) for loop in loops)
 
 
-def _has_arrays(value: Any) -> bool:
+def has_arrays(value: Any) -> bool:
     """Whether a value, or an attribute that it has of its own, is a list or dict of arrays."""
     own = getattr(value, "__dict__", None)
     attributes = own.values() if type(own) is dict and not isinstance(value, type) else ()

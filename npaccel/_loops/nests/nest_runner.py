@@ -206,9 +206,9 @@ def _is_of_whole_arrays(definition: ast.FunctionDef, values: Mapping[str, Any]) 
         holds = any(map(arguments.holds_arrays, over))
         (items if holds else counters).update(_names(loop.target))
     subscripts = [node for node in nodes if isinstance(node, ast.Subscript)]
+    of_items = [node for node in subscripts if _names(node.value) <= items]
     others = [node for node in subscripts if not _names(node.value) <= items]
     owners = [_found(node.value, values) for node in others]
-    of_items = [node for node in subscripts if node not in others]
     return (
         any(map(arguments.holds_arrays, [*owners, *taken]))
         and not any(map(arguments.is_array, taken))

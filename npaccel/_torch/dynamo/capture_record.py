@@ -12,6 +12,7 @@ import torch
 from npaccel._report.details import LineCode, Narrowed
 from npaccel._runtime.host_rng import Draws
 from npaccel._runtime.outputs import IsScalar
+from npaccel._runtime.plan import place
 from npaccel._torch.dynamo.reads import Reads
 
 #: Guards on sizes, and what some of the names in them stand for.
@@ -85,15 +86,8 @@ class ObjectWrite:
 
     @property
     def target(self) -> str:
-        """Dynamo's expression for what is another object afterwards."""
-        return target(self.owner, self.kind, self.key)
-
-
-def target(owner: str, kind: str, key: str | int) -> str:
-    """Return an expression for what a write replaces; for the list that it's appended to."""
-    if kind == "append":
-        return owner
-    return f"{owner}.{key}" if kind == "attribute" else f"{owner}[{key!r}]"
+        """Dynamo's expression for what is another object afterwards; for a list that grows."""
+        return self.owner if self.kind == "append" else place(self.owner, self.kind, self.key)
 
 
 @dataclasses.dataclass

@@ -66,7 +66,6 @@ def _call_method(original: Any) -> Any:
         if not active.depth:
             return original(self, tx, name, args, kwargs)
         if name in _DUNDERS:
-            _check_name(self, name)
             operation = numpy_operations.operator_operation(_DUNDERS[name])
             if operation is not None:
                 return emit(tx, operation, [self, *args], kwargs)
