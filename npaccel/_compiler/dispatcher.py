@@ -55,6 +55,8 @@ MAX_INTERPRETED = 8
 MAX_CAPTURES = 32
 #: Maximum number of keys that have a runner; more shapes of one function aren't worth keeping.
 MAX_KEYS = 4096
+#: Why a graph has no artifact yet; in a child that is forked meanwhile it stays.
+_BEING_STORED = "it is being written, or was when the process was forked"
 
 Key = tuple[Any, ...]
 #: Keywords of calls by position.
@@ -431,6 +433,9 @@ class Dispatcher:
         result = self._run(runner, values)
         if result is MISS:
             return MISS
+        stored = self._stored()
+        assert stored is not None  # The artifact comes from there.
+        self.spec.log.add_graph(stored.graph(values, artifact, time.perf_counter() - start))
         self._remember(key, for_key(runner))
         self.compilations += 1
         if not self.spec.has_wide(values):
@@ -439,9 +444,6 @@ class Dispatcher:
         self._loaded.setdefault(rank_key, runtime_arguments.sizes(self.spec.binding.names, values))
         if artifact.plan.is_dynamic:
             self._dynamic.setdefault(rank_key, []).append(artifact)
-        stored = self._stored()
-        assert stored is not None  # The artifact comes from there.
-        self.spec.log.add_graph(stored.graph(values, artifact, time.perf_counter() - start))
         return result
 
     # -- Capture and compilation ----------------------------------------------
@@ -514,6 +516,19 @@ class Dispatcher:
                 self._dynamic_frames.setdefault(rank_key, []).append(outcome.runner)
             return runner
         self._guards[key] = outcome.guards
+        graph = Graph(
+            signature=attempt.signature,
+            dynamic=outcome.dynamic,
+            backend=self.spec.options.backend,
+            seconds=time.perf_counter() - attempt.start,
+            uncacheable=outcome.uncacheable if outcome.compiled is None else _BEING_STORED,
+            reason=attempt.reason,
+            guard=attempt.guard,
+            source=outcome.source,
+            details=outcome.details,
+        )
+        # Before it is used, and before the disk: a child that is forked meanwhile has it.
+        self.spec.log.add_graph(graph)
         artifact: str | None = None
         uncacheable = outcome.uncacheable
         if outcome.compiled is not None:
@@ -535,20 +550,13 @@ class Dispatcher:
         logs.cache.debug(
             "%s: kept: %s", self.spec.name, artifact or f"no, {uncacheable or 'not asked'}"
         )
-        self.spec.log.add_graph(
-            Graph(
-                signature=attempt.signature,
-                dynamic=outcome.dynamic,
-                backend=self.spec.options.backend,
-                seconds=(seconds := time.perf_counter() - attempt.start),
-                artifact=artifact,
-                uncacheable=uncacheable,
-                reason=attempt.reason,
-                guard=attempt.guard,
-                source=outcome.source,
-                stages=outcome.stages | {"rest": seconds - sum(outcome.stages.values())},
-                details=outcome.details,
-            )
+        seconds = time.perf_counter() - attempt.start
+        self.spec.log.replace_graph(
+            graph,
+            seconds=seconds,
+            artifact=artifact,
+            uncacheable=uncacheable,
+            stages=outcome.stages | {"rest": seconds - sum(outcome.stages.values())},
         )
         return runner
 

@@ -214,6 +214,13 @@ class Log:
         with self.lock:
             self.graphs.append(graph)
 
+    def replace_graph(self, graph: Graph, **changes: Any) -> None:
+        """Note what has become known of a graph since it was added."""
+        with self.lock:
+            self.graphs = [
+                dataclasses.replace(one, **changes) if one is graph else one for one in self.graphs
+            ]
+
     def add_build(self, build: Build) -> None:
         """Note a signature that is compiled beside the program."""
         with self.lock:

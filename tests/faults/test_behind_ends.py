@@ -63,6 +63,40 @@ def test_forks(tmp_path, imports_compiler):
     assert not [one for one in found if one["child"] or one["parent"]]
 
 
+FORKED_BY_STORE = """
+from npaccel._compiler.stored_signatures import StoredSignatures
+store = StoredSignatures.store
+def forks(self, *args):
+    global reader, pid
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        graphs = square.report().graphs
+        said = [len(graphs), bool(graphs and graphs[0].uncacheable), square(X).tolist()]
+        said.append(len(square.report().graphs))
+        os.write(writer, json.dumps(said).encode())
+        os._exit(0)
+    os.close(writer)
+    return store(self, *args)
+StoredSignatures.store = forks
+
+square, X = npaccel.jit(module.square), np.arange(3.0)
+square(X)
+os.waitpid(pid, 0)
+graph, = square.report().graphs
+with open(reader) as pipe:
+    answer(child=json.loads(pipe.read()), artifact=bool(graph.artifact), why=graph.uncacheable)
+"""
+
+
+def test_a_child_that_is_forked_while_code_is_stored_has_its_graph(tmp_path, own_cache):
+    (tmp_path / "squares.py").write_text("def square(x): return x * x\n")
+    script = "import importlib, npaccel\nsys.path.insert(0, sys.argv[1])\n"
+    script += "module = importlib.import_module('squares')\n" + FORKED_BY_STORE
+    (said,) = children.finish(children.start(script, tmp_path), timeout=120)
+    assert said == {"child": [1, True, [0.0, 1.0, 4.0], 1], "artifact": True, "why": ""}
+
+
 INTERRUPTED = f"""{BEHIND}
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
