@@ -11,8 +11,11 @@ WITH_NAN = np.where(X == 0.4, np.nan, X)
 ROWS = {
     "amax": lambda m, x: m.max(x, axis=0),
     "clip": lambda m, x: m.clip(x, 0.35, 1.5),
+    "convolve": lambda m, x: m.convolve(m.arange(15.0), m.ravel(x)),
+    "correlate": lambda m, x: m.correlate(m.ravel(x), m.arange(3.0), "same"),
     "cumsum": lambda m, x: m.cumsum(x),
     "cumprod": lambda m, x: m.cumprod(x),
+    "diff": lambda m, x: m.diff(m.ravel(x)) ** 2,
     "fft": lambda m, x: m.abs(m.fft.fft(m.atleast_1d(x), axis=0)) ** 2,
     "interp": lambda m, x: m.interp(x, np.arange(4.0), np.arange(4.0) ** 2),
     "logaddexp": lambda m, x: m.logaddexp(x, 0.5),
@@ -22,12 +25,15 @@ ROWS = {
     "nansum": lambda m, x: m.nansum(x**2, axis=0),
     "norm": lambda m, x: m.linalg.norm(m.ravel(x)),
     "outer": lambda m, x: m.outer(x, x),
+    "pad": lambda m, x: m.pad(m.ravel(x), (2, 1), constant_values=3.0) ** 2,
     "power": lambda m, x: x**2.5,
     "prod": lambda m, x: m.prod(x),
+    "roll": lambda m, x: m.roll(m.ravel(x), 2) ** 3,
     "sinc": lambda m, x: m.sinc(x),
     "sort": lambda m, x: m.sort(m.ravel(x)),
     "sqrt": lambda m, x: m.sqrt(x),
     "std": lambda m, x: m.std(x),
+    "tile": lambda m, x: m.tile(m.ravel(x), 3),
     "where": lambda m, x: m.where(x > 0.6, m.sin(x), x * x),
 }
 #: Arrays that rows are called with, made of X.
@@ -46,6 +52,8 @@ FORMS = {
 NOT_COMPARED = {
     ("amax", "0-d"): "there is no axis to reduce",
     ("amax", "empty"): "NumPy refuses to reduce nothing",
+    ("convolve", "empty"): "NumPy refuses to convolve nothing",
+    ("correlate", "empty"): "NumPy refuses to correlate nothing",
     ("cumprod", "mask"): "torch's formula asks for the number of elements, which the data give",
     ("cumsum", "mask"): "torch's formula asks for the number of elements, which the data give",
     ("fft", "empty"): "NumPy refuses to transform nothing",

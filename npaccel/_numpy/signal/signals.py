@@ -57,14 +57,22 @@ def _over_ends(a: torch.Tensor, v: torch.Tensor, before: Any, after: Any) -> tor
 
     There is nothing: not a zero, whose product with infinity would be NaN.
     """
-    windows = pad(a, (before, after)).unfold(0, v.shape[0], 1)
+    windows = _all_windows(pad(a, (before, after)), v.shape[0])
     if a.dtype == torch.bool:
         return torch.any(windows & v, -1)
     products = windows * v
     if products.is_floating_point() or products.is_complex():
         inside = pad(torch.ones_like(a, dtype=torch.bool), (before, after))
-        products = torch.where(inside.unfold(0, v.shape[0], 1), products, 0)
+        products = torch.where(_all_windows(inside, v.shape[0]), products, 0)
     return torch.sum(products, -1, dtype=a.dtype)
+
+
+def _all_windows(a: torch.Tensor, length: Any) -> torch.Tensor:
+    """Return the windows of a length, by rows; neither `unfold` nor its derivative takes a size."""
+    if isinstance(length, int):
+        return a.unfold(0, length, 1)
+    first = torch.arange(a.shape[0] - length + 1, device=a.device)
+    return a[first[:, None] + torch.arange(length, device=a.device)]
 
 
 def _windows(a: torch.Tensor, v: torch.Tensor, mode: str) -> torch.Tensor:

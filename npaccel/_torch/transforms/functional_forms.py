@@ -52,6 +52,21 @@ def _power_of_floats(self: torch.Tensor, exponent: torch.Tensor) -> Any:
     return powers.power(self, exponent)
 
 
+def _padded(self: torch.Tensor, pad: Any, value: Any = 0) -> Any:
+    """Return an array between constants: torch's kernel takes no sizes that depend on data."""
+    if not any(isinstance(width, torch.SymInt) for width in pad):
+        return NotImplemented
+    found, shape = self, list(self.shape)
+    for axis, widths in enumerate(zip(pad[::2], pad[1::2], strict=True), 1):
+        ends = []
+        for width in widths:
+            shape[-axis] = width
+            ends.append(found.new_full(shape, value))
+        found = torch.cat([ends[0], found, ends[1]], -axis)
+        shape[-axis] = found.shape[-axis]
+    return found
+
+
 _is_written_out = threading.local()
 
 
@@ -119,6 +134,7 @@ def _of_parts(target: Callable[..., torch.Tensor]) -> Callable[..., Any]:
 
 #: Replacements with a derivative of what functionalization writes.
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
+    _aten.constant_pad_nd.default: _padded,
     _aten.copy.default: _copy,
     _aten.detach.default: _detach,
     _aten.fill.Scalar: _fill,
