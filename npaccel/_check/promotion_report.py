@@ -17,7 +17,8 @@ from npaccel._check import numpy1_promotion
 from npaccel._check.check import dispatcher_and_values
 from npaccel._numpy.core import operators
 from npaccel._report.text import table
-from npaccel._syntax.wide_data import has_wide, reaches_wide
+from npaccel._syntax.wide_data import has_wide
+from npaccel._syntax.wide_reach import reaches_wide
 from npaccel._verify.copies import Surroundings, copied
 from npaccel._verify.instrument import Site, SourceError
 from npaccel._verify.observers import Narrowing, Observer, is_value, leaves, name_of

@@ -23,6 +23,8 @@ _IRREVERSIBLE = frozenset({"print", "open", "input", "exec", "eval", "write", "s
 #: Types of arguments that hold no array.
 NUMBERS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
+_ITERABLES = (list, tuple, set, frozenset)
+
 
 def kind(values: Iterable[Any]) -> Key:
     """Return what calls of one bucket have in common: types, dtypes, ranks, sizes by a factor of 2.
@@ -88,11 +90,15 @@ def is_irreversible(function: types.FunctionType) -> bool:
 
 def makes_wide(result: Any) -> bool:
     """Whether there are 64-bit floats in a result."""
-    if isinstance(result, list | tuple | set | frozenset):
+    if type(result) in wide_data.PLAIN:
+        return False
+    if isinstance(result, wide_data.ARRAYS):
+        return result.dtype.char in wide_data.CHARS
+    if isinstance(result, _ITERABLES):
         return any(map(makes_wide, result))
     if isinstance(result, dict):
         return any(map(makes_wide, result.values()))
-    return wide_data.is_wide(result) or wide_data.holds_wide(result)
+    return wide_data.holds_wide(result)
 
 
 def is_separate(result: Any) -> bool:

@@ -37,7 +37,7 @@ from npaccel._runtime.error_translation import (
 )
 from npaccel._runtime.opaque import Kind
 from npaccel._runtime.runner import MISS, Declined
-from npaccel._syntax.wide_data import reaches_wide
+from npaccel._syntax.wide_reach import reaches_wide
 from npaccel._torch.beside import beside_the_program
 from npaccel._torch.dynamo import budget
 from npaccel._torch.dynamo import capture as dynamo

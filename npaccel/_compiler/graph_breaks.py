@@ -30,6 +30,7 @@ from npaccel._runtime import outputs as runtime_outputs
 from npaccel._runtime.error_translation import CompiledCodeError, Patience
 from npaccel._runtime.runner import Runner, copy_back
 from npaccel._syntax.wide_data import FOUND_LATE, WideDataError, holds_wide
+from npaccel._syntax.wide_reach import NarrowReach
 from npaccel._torch.dynamo import capture as dynamo
 from npaccel._torch.dynamo import failed_subgraphs
 from npaccel._torch.dynamo import graph_breaks as dynamo_breaks
@@ -72,7 +73,13 @@ def around_breaks(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Ru
     breaks.add(error)
     runners: dict[bool, Runner] = {}
     patience = Patience()
-    narrows = spec.options.default_float == "float32" and not spec.options.narrow_inputs
+    narrows, is_free = spec.options.default_float == "float32", spec.options.narrow_inputs
+    reach = NarrowReach(spec.function) if narrows and spec.on_wide is None else None
+
+    def meets_wide(values: Sequence[Any]) -> bool:
+        if reach is not None:
+            return reach.is_left(() if is_free else values)
+        return narrows and not is_free and any(map(holds_wide, values))
 
     def run(values: Sequence[Any]) -> Any:
         try:
@@ -85,7 +92,7 @@ def around_breaks(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Ru
 
     def run_once(values: Sequence[Any]) -> Any:
         nonlocal has_wide
-        width = has_wide or (narrows and any(map(holds_wide, values)))
+        width = has_wide or meets_wide(values)
         spec.note_width(values, width)
         runner = runners.get(width)
         if runner is None:

@@ -25,6 +25,7 @@ from npaccel._runtime import foreign_arrays
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.kinds import as_kinds, kinds_of
 from npaccel._runtime.options import Scope
+from npaccel._syntax.wide_reach import NarrowReach
 
 if TYPE_CHECKING:
     from npaccel._compiler.verdicts import Verdict, Verdicts
@@ -148,6 +149,9 @@ class Bucket:
         self._verdict: Verdict | None = None
         #: Types and dtypes that compiled code gives, where NumPy's are others.
         self._kinds: Any = None
+        #: Whether NumPy's answers are cast to those, and what says that they may be.
+        self.casts = False
+        self._reach: NarrowReach | None = None
         self._count = 0
         #: Seconds that calls may wait for compiling yet.
         self._credit = 0.0
@@ -242,12 +246,23 @@ class Bucket:
 
     def _answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call in NumPy, whose result has the dtypes of compiled code."""
+        if self.casts and self.meets_wide(args, kwargs):
+            return self.call(args, kwargs)
         result = self.in_numpy(args, kwargs)
         return result if self.is_exact else self.as_compiled(result)
 
+    def meets_wide(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call may meet 64-bit floats, as earlier ones didn't; then it's compiled."""
+        assert self._reach is not None
+        if not self._reach.is_left((*args, *kwargs.values())):
+            return False
+        with self.owner.deciding:
+            self.be_compiled("compiled, as 64-bit floats have come to where it reads")
+        return True
+
     def as_compiled(self, result: Any) -> Any:
         """Return what NumPy has computed with the dtypes of compiled code."""
-        if self._kinds is not None:
+        if self.casts:
             return as_kinds(result, self._kinds)
         if makes_wide(result):  # The calls before this one did without.
             self.be_compiled("compiled, as NumPy's floats may be other than compiled code's")
@@ -414,7 +429,8 @@ class Bucket:
         self.be_compiled("compiled, as NumPy's floats are other than compiled code's")
         compiled = self.call(args, kwargs)
         if can_be_cast:
-            self._kinds = kinds_of(compiled)
+            self._kinds, self.casts = kinds_of(compiled), True
+            self._reach = NarrowReach(owner.function)
             self._rent()
         return compiled
 

@@ -45,6 +45,7 @@ from npaccel._runtime import foreign_arrays
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.options import Options, Scope
 from npaccel._syntax import wide_data
+from npaccel._syntax.wide_reach import reaches_wide
 
 if TYPE_CHECKING:
     from npaccel._compiler.verdicts import Verdicts
@@ -118,7 +119,7 @@ class Tiered:
         bucket = self.buckets.get(key)
         if bucket is None:
             bucket = self._new(key, self.spec.binding.bind(args, kwargs))
-        if not bucket.is_numpys:
+        if not bucket.is_numpys or (bucket.casts and bucket.meets_wide(args, kwargs)):
             return bucket.call(args, kwargs)
         # What `Bucket.in_numpy` does, without frames of its own: a call may take a microsecond.
         token = _set_scope(bucket.scope)
@@ -163,7 +164,7 @@ class Tiered:
         return (
             self.spec.options.default_float == "float64"
             or self.spec.has_wide(values)
-            or wide_data.reaches_wide(self.function, values)
+            or reaches_wide(self.function, values)
         )
 
     def price(self) -> float:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from npaccel._runtime.arguments import is_container, with_items
 
+_ARRAYS = (np.ndarray, np.generic)
+#: Codes of 64-bit floats and complex numbers, and of longer ones.
+_WIDE = frozenset("dDgG")
+
 
 def kinds_of(value: Any) -> Any:
     """Return types and dtypes of a result, without its values."""
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, _ARRAYS):
         return (type(value) is np.ndarray, value.dtype)
     if is_container(value):
         items = value.values() if type(value) is dict else value
@@ -20,13 +25,19 @@ def kinds_of(value: Any) -> Any:
 
 
 def as_kinds(value: Any, kinds: Any) -> Any:
-    """Return a result of NumPy with the dtypes that compiled code gives it."""
-    if isinstance(value, np.ndarray | np.generic) and type(kinds) is tuple:
-        same = len(kinds) == 2 and isinstance(kinds[1], np.dtype)
+    """Return a result of NumPy, its 64-bit floats with the dtypes that compiled code gives them.
+
+    What isn't changed is the same object: it may be the caller's.
+    """
+    if type(kinds) is not tuple:
+        return value
+    if isinstance(value, _ARRAYS):
+        same = value.dtype.char in _WIDE and len(kinds) == 2 and isinstance(kinds[1], np.dtype)
         return value.astype(kinds[1], copy=False) if same else value
-    if is_container(value) and type(kinds) is tuple and len(kinds) == len(value) + 1:
-        if type(value) is dict:
-            return {n: as_kinds(v, k) for (n, v), k in zip(value.items(), kinds[1:], strict=True)}
-        new = [as_kinds(v, k) for v, k in zip(value, kinds[1:], strict=True)]
-        return with_items(value, new)
-    return value
+    if not is_container(value) or len(kinds) != len(value) + 1:
+        return value
+    items = list(value.values() if type(value) is dict else value)
+    new = list(map(as_kinds, items, kinds[1:]))
+    if all(map(operator.is_, new, items)):
+        return value
+    return dict(zip(value, new, strict=True)) if type(value) is dict else with_items(value, new)

@@ -14,7 +14,7 @@ import functools
 import itertools
 import math
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,11 @@ from npaccel._syntax import loop_detection, source
 #: Dtypes of 64 bits a part.
 DTYPES = frozenset({np.dtype(np.float64), np.dtype(np.complex128)})
 #: Their codes, of any byte order, and those of longer ones.
-_CHARS = frozenset("dDgG")
+CHARS = frozenset("dDgG")
 TENSOR_DTYPES = frozenset({torch.float64, torch.complex128})
+
+#: NumPy's classes of values that have a dtype.
+ARRAYS = (np.ndarray, np.generic)
 
 #: Names that stand for such a dtype in code.
 _NAMES = frozenset({"float64", "double", "complex128", "cdouble", "longdouble", "clongdouble"})
@@ -45,9 +48,9 @@ _DRAWS = frozenset(
     }
 )
 #: The most frequent types that hold nothing.
-_PLAIN = frozenset({bool, int, float, complex, str, type(None)})
+PLAIN = frozenset({bool, int, float, complex, str, type(None)})
 #: Maximum number of elements of a container that are looked at.
-_LOOKED_AT = 1000
+LOOKED_AT = 1000
 
 
 #: Cause and advice where a call can't be restarted.
@@ -68,8 +71,8 @@ class WideDataError(BaseException):
 
 def is_wide(value: Any) -> bool:
     """Whether a value is an array, tensor or NumPy scalar of 64-bit floats or complex numbers."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.dtype.char in _CHARS
+    if isinstance(value, ARRAYS):
+        return value.dtype.char in CHARS
     return isinstance(value, torch.Tensor) and value.dtype in TENSOR_DTYPES
 
 
@@ -95,101 +98,22 @@ def holds_wide(value: Any) -> bool:
 
     It goes into containers, and into the attributes of the user's objects.
     """
-    if type(value) in _PLAIN:
+    if type(value) in PLAIN:
         return False
     if isinstance(value, np.ndarray | np.generic | torch.Tensor):
         return is_wide(value)
     if isinstance(value, list | tuple):
-        parts: Iterable[Any] = value[:_LOOKED_AT]
+        parts: Iterable[Any] = value[:LOOKED_AT]
     elif isinstance(value, dict):
-        parts = itertools.islice(value.values(), _LOOKED_AT)
-    elif _is_users_object(value):
+        parts = itertools.islice(value.values(), LOOKED_AT)
+    elif is_users_object(value):
         parts = getattr(value, "__dict__", {}).values()
     else:
         return False
     return any(is_wide(part) and part.ndim for part in parts)
 
 
-def reaches_wide(function: types.FunctionType, values: Sequence[Any]) -> bool:
-    """Whether a call may meet 64-bit floats, by all that its arguments and names lead to.
-
-    Parameters
-    ----------
-    function : types.FunctionType
-    values : sequence
-        Its arguments.
-
-    Returns
-    -------
-    bool
-        True also where code that isn't reached would make them.
-    """
-    search = _Search(list(values))
-    search.follow_function(function)
-    return code_makes_wide(function.__code__) or search.run()
-
-
-class _Search:
-    """A walk through what a function can reach."""
-
-    def __init__(self, todo: list[Any]) -> None:
-        self.todo = todo
-        self.seen: dict[int, Any] = {}  # By identity; the objects live as long.
-
-    def run(self) -> bool:
-        while self.todo:
-            value = self.todo.pop()
-            if id(value) in self.seen:
-                continue
-            self.seen[id(value)] = value
-            if is_wide(value) or self._makes_wide(value):
-                return True
-            self._follow(value)
-        return False
-
-    def _makes_wide(self, value: Any) -> bool:
-        function = _function_of(value)
-        return function is not None and code_makes_wide(function.__code__)
-
-    def _follow(self, value: Any) -> None:
-        function = _function_of(value)
-        if function is not None:
-            self.follow_function(function)
-        elif isinstance(value, types.MethodType):
-            self.todo += [value.__func__, value.__self__]
-        elif isinstance(value, functools.partial):
-            self.todo += [value.func, *value.args, *value.keywords.values()]
-        elif isinstance(value, list | tuple | set | frozenset):
-            self.todo += list(value)[:_LOOKED_AT]
-        elif isinstance(value, dict):
-            self.todo += list(value.values())[:_LOOKED_AT]
-        elif isinstance(value, np.ndarray) and value.dtype.hasobject:
-            self.todo += value.reshape(-1)[:_LOOKED_AT].tolist()
-        elif isinstance(value, np.ndarray) and value.dtype.names:
-            self.todo += [value[name] for name in value.dtype.names]
-        elif _is_users_object(value):
-            self.todo += list(getattr(value, "__dict__", {}).values())
-            self.todo.append(type(value))
-        elif isinstance(value, type) and _is_users_class(value):
-            self.todo += [part for kind in value.__mro__[:-1] for part in vars(kind).values()]
-        elif isinstance(value, property):
-            self.todo += [value.fget]
-
-    def follow_function(self, function: types.FunctionType) -> None:
-        """Look at what a function's names lead to."""
-        self.todo += map(loop_detection.cell_contents, function.__closure__ or ())
-        self.todo += [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-        names = names_of(function.__code__)
-        for name in names:
-            found = function.__globals__.get(name)
-            if isinstance(found, types.ModuleType):
-                if found.__name__.partition(".")[0] not in loop_detection.LIBRARIES:
-                    self.todo += [found.__dict__.get(other) for other in names]
-            else:
-                self.todo.append(found)
-
-
-def _function_of(value: Any) -> types.FunctionType | None:
+def function_of(value: Any) -> types.FunctionType | None:
     """Return the user's function that a value is, or that a jitted one wraps."""
     if is_jitted(value):
         value = value.__wrapped__
@@ -199,13 +123,15 @@ def _function_of(value: Any) -> types.FunctionType | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def _is_users_class(kind: type) -> bool:
+def is_users_class(kind: type) -> bool:
+    """Whether a class is none of a library's."""
     return not loop_detection.is_library(kind.__module__)
 
 
-def _is_users_object(value: Any) -> bool:
+def is_users_object(value: Any) -> bool:
+    """Whether an object is of a class of the user's."""
     kind: Any = type(value)
-    return not isinstance(value, type | types.ModuleType) and _is_users_class(kind)
+    return not isinstance(value, type | types.ModuleType) and is_users_class(kind)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -285,7 +211,7 @@ def reaches_jitted(function: types.FunctionType) -> bool:
 
 
 def _is_plain_or_library(value: Any) -> bool:
-    if type(value) in _PLAIN or isinstance(value, np.ndarray | np.generic | np.ufunc):
+    if type(value) in PLAIN or isinstance(value, np.ndarray | np.generic | np.ufunc):
         return True
     owner = "__name__" if isinstance(value, types.ModuleType) else "__module__"
     return loop_detection.is_library(getattr(value, owner, None)) and not is_jitted(value)
@@ -340,7 +266,7 @@ def _is_numpys(name: str) -> bool:
 
 
 def _is_number_or_its(value: Any, outer: tuple[Any, ...]) -> bool:
-    if type(value) in _PLAIN or value is np or value is math or isinstance(value, np.ufunc):
+    if type(value) in PLAIN or value is np or value is math or isinstance(value, np.ufunc):
         return True
-    function = _function_of(value)
+    function = function_of(value)
     return function is not None and _is_of_numbers(function, outer)

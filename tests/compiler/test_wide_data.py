@@ -10,7 +10,7 @@ import torch
 from comparing import assert_same
 
 import npaccel
-from npaccel._syntax import wide_data
+from npaccel._syntax.wide_reach import reaches_wide
 
 X = np.linspace(0.1, 2.9, 40)
 TABLE = np.linspace(0.0, 1.0, 40)
@@ -276,6 +276,144 @@ def test_what_is_captured_may_change_its_width():
             np.testing.assert_allclose(got, wanted, rtol=1e-6)
 
 
+CHANGING = """
+import numpy as np
+
+K = 3
+
+def whole(x):
+    return x / 3 + K
+
+def broken(x):
+    s = x / 3
+    print(end="")
+    return s + K
+
+def looped(x):
+    s = x / 3
+    for i in range(3):
+        s = s + K
+    return s
+
+def caught(x):
+    try:
+        y = x / 3
+        if len(y) > 100:
+            raise ValueError
+    except ValueError:
+        y = x / 2
+    return y + K
+
+def listed(x):
+    return np.array([v / 3 + K for v in x])
+
+def called(x):
+    return looped(x) * 2
+
+def defaulted(x):
+    return of_default(x.mean())
+
+def of_default(x, k=[K]):
+    return x * k[0]
+
+def of_attribute(x, owner):
+    return x.mean() * owner.k
+
+def of_attribute_in_a_loop(x, owner):
+    s = x.mean() * 0
+    for i in range(3):
+        s = s + owner.k * x[i]
+    return s
+
+def of_a_late_item(x, items):
+    return x.mean() * items[5]
+
+class Holder:
+    def __init__(self):
+        self.k = K
+
+class Slotted:
+    __slots__ = ("__k",)
+
+    def __init__(self):
+        self.__k = K
+
+    @property
+    def k(self):
+        return self.__k
+
+    @k.setter
+    def k(self, value):
+        self.__k = value
+
+class Shared:
+    k = K
+"""
+
+
+def change_global(space, value):
+    space["K"] = value
+
+
+def change_default(space, value):
+    space["of_default"].__defaults__[0][0] = value
+
+
+CHANGES = {
+    **dict.fromkeys(("whole", "broken", "looped", "caught", "listed", "called"), change_global),
+    "defaulted": change_default,
+}
+
+
+def assert_follows(jitted, plain, change, *others):
+    """Whether results of ints are as wide as what comes to where the function reads."""
+    x = np.arange(5)
+    for value in (3, np.float64(1 / 3), 3, np.array([1 / 3]), np.float32(0.5), np.array(1 / 3)):
+        change(value)
+        for _ in range(3):
+            got, wanted = np.asarray(jitted(x, *others)), np.asarray(plain(x, *others))
+            if isinstance(value, np.ndarray | np.float64):
+                assert_same(got, wanted, rtol=1e-15)
+            else:  # Exact is right as well.
+                np.testing.assert_allclose(got, wanted, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_comes_to_globals_later_is_not_narrowed(name):
+    space = {"__name__": "changing"}
+    exec(CHANGING, space)
+    jitted = npaccel.jit(space[name], backend="eager", cache=False)
+    assert_follows(jitted, space[name], lambda value: CHANGES[name](space, value))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["Holder", "Slotted", "Shared"])
+@pytest.mark.parametrize("name", ["of_attribute", "of_attribute_in_a_loop"])
+def test_what_comes_to_objects_later_is_not_narrowed(name, kind):
+    space = {"__name__": "changing"}
+    exec(CHANGING, space)
+    owner = space[kind]()
+    place = space[kind] if kind == "Shared" else owner
+    jitted = npaccel.jit(space[name], backend="eager", cache=False)
+    assert_follows(jitted, space[name], lambda value: setattr(place, "k", value), owner)
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("name", ["whole", "looped", "of_attribute", "of_a_late_item"])
+def test_what_comes_later_is_not_narrowed_by_tiers(name):
+    space = {"__name__": "changing"}
+    exec(CHANGING, space)
+    others, change = [], lambda value: change_global(space, value)
+    if name == "of_attribute":
+        others = [space["Slotted"]()]
+        change = lambda value: setattr(others[0], "k", value)  # noqa: E731
+    elif name == "of_a_late_item":
+        others = [[1, 2, 3, 4, 5, 6]]
+        change = lambda value: others[0].__setitem__(5, value)  # noqa: E731
+    assert_follows(npaccel.jit(space[name], cache=False), space[name], change, *others)
+
+
 def test_both_widths_of_one_function():
     jitted = npaccel.jit(gauss, backend="eager", cache=False)
     for dtype in ("f4", "f8", "f4", "i8", "f8", "f2"):
@@ -418,4 +556,4 @@ def test_what_code_asks_for(tmp_path, text, wide):
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     space = {"np": np, "TABLE": F8, "holder": Holder(F8), "rng": None, "__name__": "user"}
     exec(compile(source, name, "exec"), space)
-    assert wide_data.reaches_wide(space["f"], [F4]) == wide
+    assert reaches_wide(space["f"], [F4]) == wide

@@ -30,6 +30,7 @@ from npaccel._runtime.call_samples import sample
 from npaccel._runtime.options import Options
 from npaccel._syntax import source, wide_data
 from npaccel._syntax.source import NoSourceError
+from npaccel._syntax.wide_reach import NarrowReach, reaches_wide
 
 #: Maximum number of combinations of kinds of arguments that are split apart; later ones share the
 #: last.
@@ -208,7 +209,7 @@ class Driver:
         if self._is_part:  # The function that calls this one has looked.
             return False
         given = () if self.spec.options.narrow_inputs else values
-        return wide_data.reaches_wide(self.spec.function, given)
+        return reaches_wide(self.spec.function, given)
 
     def narrows(self, values: Sequence[Any]) -> bool:
         """Whether invented floats are 32 bit in calls like this one."""
@@ -223,12 +224,20 @@ class Driver:
         self._variants.clear()
 
     def _restarting(self, run: Callable[[Sequence[Any]], Any]) -> Callable[[Sequence[Any]], Any]:
-        """Return what makes the first call again if that meets 64-bit floats on its way."""
-        is_known = False
+        """Return what makes calls in which nothing is 64 bit.
+
+        The first one is made again if it meets such floats on its way.
+        """
+        if self._is_part:  # The function that calls this one looks.
+            return run
+        is_known, reach = False, NarrowReach(self.spec.function)
+        is_free = self.spec.options.narrow_inputs
 
         def call(values: Sequence[Any]) -> Any:
             nonlocal is_known
-            if is_known or self._is_part:
+            if reach.is_left(() if is_free else values):
+                return self._exact().variant_for(values)(values)
+            if is_known:
                 return run(values)
             saved = Snapshot(self.spec.function, values)
             self._calls.is_saved = True
@@ -241,9 +250,6 @@ class Driver:
             finally:
                 self._calls.is_saved = False
             is_known = True
-            for kind, variant in list(self._variants.items()):
-                if variant is call:
-                    self._variants[kind] = run
             return result
 
         return call

@@ -8,8 +8,13 @@ Of a float64 array without dimensions torch takes ``b.item()`` for an input of i
 kernels then read and nobody passes. Python's floats are such inputs, and integers stay one, as
 guards may depend on them.
 
-Read from torch/_inductor/codegen/wrapper.py (PythonWrapperCodegen.codegen_inputs) of 2.13 to 2.15
-and torch/_subclasses/fake_tensor.py (FakeTensorConverter.from_real_tensor) of 2.11 to 2.15.
+A graph keeps inputs that nothing reads. Inductor takes them out of it where the only thing that was
+made of them is a view of another dtype that isn't used, and goes on to pass them: unsigned numbers
+that are written over before they're read.
+
+Read from torch/_inductor/codegen/wrapper.py (PythonWrapperCodegen.codegen_inputs) of 2.13 to 2.15,
+torch/_subclasses/fake_tensor.py (FakeTensorConverter.from_real_tensor) of 2.11 to 2.15 and
+torch/_inductor/fx_passes/joint_graph.py (remove_redundant_views) of 2.13 to 2.15.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ import torch
 import torch._inductor.config as inductor_config
 from torch._dynamo.source import FloatTensorSource
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+from torch._inductor.fx_passes import joint_graph
 from torch._subclasses.fake_tensor import FakeTensorConverter
 
 from npaccel._torch.patching import Patch, patched
@@ -39,6 +45,21 @@ def input_numbers_computed() -> Iterator[None]:
     """Make arguments of graphs meanwhile whose number isn't known before it's asked for."""
     with patched(_OF_NUMBERS):
         yield
+
+
+@contextlib.contextmanager
+def unused_inputs_kept() -> Iterator[None]:
+    """Keep inputs in graphs that are compiled meanwhile, which nothing reads."""
+    with patched(_OF_VIEWS):
+        yield
+
+
+def _of_used(original: Any) -> Any:
+    def remove_redundant_views(gm: torch.fx.GraphModule) -> None:
+        gm.graph.eliminate_dead_code()  # Views among them: the original takes their base as well.
+        original(gm)
+
+    return remove_redundant_views
 
 
 def _named(original: Any) -> Any:
@@ -74,6 +95,14 @@ _OF_NUMBERS = (
     ),
 )  # fmt: skip
 
-PATCHES = (*_OF_SIZES, *_OF_NUMBERS)
+_OF_VIEWS = (
+    Patch(
+        joint_graph, "remove_redundant_views", _of_used,
+        "an input goes with the unused view of it, and is passed all the same",
+        "tests/torch_layer/inductor/test_graph_inputs.py",
+    ),
+)  # fmt: skip
 
-__all__ = ["PATCHES", "input_numbers_computed", "input_sizes_named"]
+PATCHES = (*_OF_SIZES, *_OF_NUMBERS, *_OF_VIEWS)
+
+__all__ = ["PATCHES", "input_numbers_computed", "input_sizes_named", "unused_inputs_kept"]

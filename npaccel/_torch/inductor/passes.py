@@ -152,6 +152,8 @@ PASSES = (
          graph_inputs.input_numbers_computed),
     Pass("input_sizes", "code names the sizes of its inputs, which it doesn't assert",
          graph_inputs.input_sizes_named),
+    Pass("unused_inputs", "inputs that nothing reads are passed as well",
+         graph_inputs.unused_inputs_kept),
     Pass("reinplacing", "a write to a slice stores the slice alone", reinplacing.writes_in_place),
     Pass("dynamic_slices", "sizes come before what is computed with them",
          dynamic_slices.ordered_by_all_sizes),
