@@ -30,6 +30,7 @@ from npaccel._syntax.wide_data import (
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 #: Reads the values of a place.
 _Read = Callable[[Any], list[Any]]
+_Place = tuple[_Read, Any, list[Any]]
 
 
 def reaches_wide(function: types.FunctionType, values: Sequence[Any]) -> bool:
@@ -62,7 +63,7 @@ class NarrowReach:
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
         self._arguments: list[Any] = []
-        self._places: list[tuple[_Read, Any, list[Any]]] = []
+        self._places: list[_Place] = []
         self._is_read = False
 
     def is_left(self, values: Iterable[Any]) -> bool:
@@ -80,7 +81,7 @@ class NarrowReach:
         search.follow_function(self.function)
         if code_makes_wide(self.function.__code__) or search.run():
             return True
-        self._arguments, self._places, self._is_read = others, search.places, True
+        self._arguments, self._places, self._is_read = others, search.all_places(), True
         return False
 
     def _has_changed(self) -> bool:
@@ -124,7 +125,9 @@ class _Search:
         self.todo = todo
         self.seen: dict[int, Any] = {}  # By identity; the objects live as long.
         #: Where values were read that may be others later: how, of what, and what they were.
-        self.places: list[tuple[_Read, Any, list[Any]]] = []
+        self.places: list[_Place] = []
+        #: Names that were read of modules, by the identity of their namespaces.
+        self.names: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
 
     def run(self) -> bool:
         while self.todo:
@@ -137,11 +140,29 @@ class _Search:
             self._follow(value)
         return False
 
-    def _read(self, read: _Read, holder: Any) -> list[Any]:
+    def all_places(self) -> list[_Place]:
+        """Return where values were read, each module once."""
+        found = self.places.copy()
+        for space, names in self.names.values():
+            found.append((functools.partial(_named, tuple(names)), space, list(names.values())))
+        return found
+
+    def _read(self, read: _Read, holder: Any) -> None:
         found = read(holder)
         self.places.append((read, holder, found))
         self.todo += found
-        return found
+
+    def _read_names(self, names: tuple[str, ...], space: dict[str, Any]) -> None:
+        _, known = self.names.setdefault(id(space), (space, {}))
+        for name in names:
+            value = space.get(name)
+            if name in known or _is_library(value):
+                continue
+            known[name] = value
+            if isinstance(value, types.ModuleType):
+                self._read_names(names, value.__dict__)
+            else:
+                self.todo.append(value)
 
     def _follow(self, value: Any) -> None:
         function = function_of(value)
@@ -180,12 +201,11 @@ class _Search:
 
     def follow_function(self, function: types.FunctionType) -> None:
         """Look at what a function's names lead to."""
-        self._read(_cells, function.__closure__ or ())
-        self._read(_defaults, function)
-        names = names_of(function.__code__)
-        for one in self._read(functools.partial(_globals, names), function.__globals__):
-            if isinstance(one, types.ModuleType):
-                self._read(functools.partial(_named, names), one.__dict__)
+        if function.__closure__:
+            self._read(_cells, function.__closure__)
+        if function.__defaults__ or function.__kwdefaults__:
+            self._read(_defaults, function)
+        self._read_names(names_of(function.__code__), function.__globals__)
 
 
 def _makes_wide(value: Any) -> bool:
@@ -227,12 +247,7 @@ def _defaults(function: types.FunctionType) -> list[Any]:
 
 
 def _named(names: tuple[str, ...], space: dict[str, Any]) -> list[Any]:
-    return [space.get(name) for name in names]
-
-
-def _globals(names: tuple[str, ...], space: dict[str, Any]) -> list[Any]:
-    """Return what globals are, but for libraries."""
-    return [None if _is_library(one) else one for one in _named(names, space)]
+    return list(map(space.get, names))
 
 
 def _is_library(value: Any) -> bool:
