@@ -56,8 +56,9 @@ _KNOWN_SHARE = 0.1
 _BRIEF_SIZE = 64
 #: Maximum number of buckets of one function.
 _MAX_BUCKETS = 512
-#: Types of arguments of brief calls, but for small arrays.
-_BRIEF_TYPES = NUMBERS | {np.float64, np.float32, np.int64, np.int32, np.bool_}
+#: Types of NumPy's numbers that aren't 64-bit floats.
+_NARROW_SCALARS = frozenset({np.float32, np.int64, np.int32, np.bool_})
+_FLOAT64 = np.dtype(np.float64)
 
 _set_scope, _reset_scope = runtime_options._scope.set, runtime_options._scope.reset
 
@@ -265,26 +266,43 @@ class Plain:
 class Brief:
     """A function whose calls are shorter than those of compiled code, for small arguments.
 
+    NumPy makes those in which floats aren't narrowed.
+
     Parameters
     ----------
     owner : Tiered
         Makes calls with other arguments.
     """
 
-    __slots__ = ("function", "owner", "spec")
+    __slots__ = ("function", "narrows", "owner", "spec", "suits_numbers")
 
     def __init__(self, owner: Tiered) -> None:
         self.owner = owner
         self.spec = owner.spec
         self.function = owner.python
+        self.narrows = self.spec.options.default_float == "float32"
+        #: Whether calls with Python's numbers alone have NumPy's dtypes.
+        self.suits_numbers = owner.is_as_numpy(())
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function."""
+        is_wide, is_narrow = not self.narrows, False
         for value in args:
             of = type(value)
-            if of not in _BRIEF_TYPES and (of is not np.ndarray or value.size > _BRIEF_SIZE):
+            if of is np.ndarray and value.size <= _BRIEF_SIZE:
+                if value.dtype is _FLOAT64:
+                    is_wide = True
+                else:
+                    is_narrow = True
+            elif of is np.float64:
+                is_wide = True
+            elif of in _NARROW_SCALARS:
+                is_narrow = True
+            elif of not in NUMBERS:
                 return self.owner(args, kwargs)
-        return self.function(*args) if not kwargs else self.owner(args, kwargs)
+        if kwargs or not (is_wide or (self.suits_numbers and not is_narrow)):
+            return self.owner(args, kwargs)
+        return self.function(*args)
 
 
 def dispatcher_of(dispatcher: Any, values: Sequence[Any]) -> Any:

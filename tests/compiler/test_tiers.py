@@ -429,6 +429,24 @@ def test_brief_calls_go_straight_to_the_function(monkeypatch):
     assert [tier.calls for tier in jitted.report().tiers] == [calls, 1, 1]
 
 
+def on_ones(x):
+    return np.ones(2) * x / 3
+
+
+@pytest.mark.inductor
+def test_dtypes_do_not_depend_on_what_was_brief_before(monkeypatch):
+    monkeypatch.setattr(tier_buckets, "_BRIEF", 1.0)
+    others = [np.arange(2), np.float32([1, 2]), 2, 2.5, np.int64(3), True]
+    fresh = [npaccel.jit(on_ones, compile="auto", cache=False)(x).dtype for x in others]
+    jitted = npaccel.jit(on_ones, compile="auto", cache=False)
+    wide = [np.ones(2), np.float64(0.5)]
+    for k in range(3000):
+        assert jitted(wide[k % 2]).dtype == np.float64
+    assert jitted.report().tiers[0].calls < 1500
+    assert [jitted(x).dtype for x in others] == fresh
+    assert jitted(wide[0]).dtype == np.float64
+
+
 def test_calls_of_jitted_functions_stay_under_their_scope(monkeypatch):
     """Whose floats would else be narrowed."""
     monkeypatch.setattr(tier_buckets, "_BRIEF", 1.0)
