@@ -62,9 +62,8 @@ class NarrowReach:
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
-        self._arguments: list[Any] = []
-        self._places: list[_Place] = []
-        self._is_read = False
+        #: The last arguments that lead elsewhere, and what was read; None before the first call.
+        self._last: tuple[list[Any], list[_Place]] | None = None
 
     def is_left(self, values: Iterable[Any]) -> bool:
         """Whether a call with these arguments may meet 64-bit floats.
@@ -75,23 +74,25 @@ class NarrowReach:
             The arguments of one call.
         """
         others = [value for value in values if not _is_narrow(value)]
-        if self._is_read and _are_same(others, self._arguments) and not self._has_changed():
+        last = self._last  # Other threads may be here as well.
+        if last is not None and _are_same(others, last[0]) and not _have_changed(last[1]):
             return False
         search = _Search(list(others))
         search.follow_function(self.function)
         if code_makes_wide(self.function.__code__) or search.run():
             return True
-        self._arguments, self._places, self._is_read = others, search.all_places(), True
+        self._last = others, search.all_places()
         return False
 
-    def _has_changed(self) -> bool:
-        for i, (read, holder, before) in enumerate(self._places):
-            now = read(holder)
-            if not _are_same(now, before):
-                if len(now) != len(before) or not all(map(_is_alike, now, before)):
-                    return True
-                self._places[i] = read, holder, now
-        return False
+
+def _have_changed(places: list[_Place]) -> bool:
+    for i, (read, holder, before) in enumerate(places):
+        now = read(holder)
+        if not _are_same(now, before):
+            if len(now) != len(before) or not all(map(_is_alike, now, before)):
+                return True
+            places[i] = read, holder, now
+    return False
 
 
 def _are_same(now: list[Any], before: list[Any]) -> bool:
