@@ -7,12 +7,13 @@ found is kept with the places where it was read, so that a later call looks at t
 from __future__ import annotations
 
 import functools
-import operator
+import itertools
 import types
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
+import torch
 
 from npaccel._syntax import loop_detection
 from npaccel._syntax.wide_data import (
@@ -28,9 +29,14 @@ from npaccel._syntax.wide_data import (
 )
 
 _CONTAINERS = (list, tuple, set, frozenset, dict)
-#: Reads the values of a place.
+#: Classes of data, and of what leads to data.
+_HOLDERS = (*_CONTAINERS, *ARRAYS, torch.Tensor, types.MethodType, functools.partial)
+#: Reads what code leads to.
 _Read = Callable[[Any], list[Any]]
+#: How it's read, of which code or module, and what it was; see `_token`.
 _Place = tuple[_Read, Any, list[Any]]
+#: Stands for data, which are looked at each time and not kept alive.
+_DATA = object()
 
 
 def reaches_wide(function: types.FunctionType, values: Sequence[Any]) -> bool:
@@ -55,6 +61,8 @@ def reaches_wide(function: types.FunctionType, values: Sequence[Any]) -> bool:
 class NarrowReach:
     """What the calls of a function can reach, as long as no 64-bit float is there.
 
+    What code leads to which other code is looked up once, and data at each call.
+
     Parameters
     ----------
     function : types.FunctionType
@@ -62,8 +70,8 @@ class NarrowReach:
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
-        #: The last arguments that lead elsewhere, and what was read; None before the first call.
-        self._last: tuple[list[Any], list[_Place]] | None = None
+        #: What was read of code, and the code; None before the first call.
+        self._last: tuple[list[_Place], _Known] | None = None
 
     def is_left(self, values: Iterable[Any]) -> bool:
         """Whether a call with these arguments may meet 64-bit floats.
@@ -73,30 +81,51 @@ class NarrowReach:
         values : iterable
             The arguments of one call.
         """
-        others = [value for value in values if not _is_narrow(value)]
+        given = [value for value in values if not _is_narrow(value)]
         last = self._last  # Other threads may be here as well.
-        if last is not None and _are_same(others, last[0]) and not _have_changed(last[1]):
-            return False
-        search = _Search(list(others))
+        data = _data_of(last[0]) if last is not None else None
+        if last is not None and data is not None:
+            search = _Search(data + given, last[1])
+            if search.run():
+                return True
+            if not search.meets_new:
+                return False
+        search = _Search(given)
         search.follow_function(self.function)
         if code_makes_wide(self.function.__code__) or search.run():
             return True
-        self._last = others, search.all_places()
+        self._last = search.places(), search.known
         return False
 
 
-def _have_changed(places: list[_Place]) -> bool:
-    for i, (read, holder, before) in enumerate(places):
-        now = read(holder)
-        if not _are_same(now, before):
-            if len(now) != len(before) or not all(map(_is_alike, now, before)):
-                return True
-            places[i] = read, holder, now
-    return False
+def _data_of(places: list[_Place]) -> list[Any] | None:
+    """Return the data that code leads to now; None if it leads to other code."""
+    found: list[Any] = []
+    for read, holder, tokens in places:
+        now = read(holder() if type(holder) is weakref.ref else holder)
+        if len(now) != len(tokens):
+            return None
+        for value, token in zip(now, tokens, strict=True):
+            if token is _DATA:
+                if type(value) not in PLAIN:
+                    found.append(value)
+            elif value is not token and not (type(token) is weakref.ref and token() is value):
+                return None
+    return found
 
 
-def _are_same(now: list[Any], before: list[Any]) -> bool:
-    return len(now) == len(before) and all(map(operator.is_, now, before))
+def _token(value: Any) -> Any:
+    """Return what tells code from other code and keeps neither that nor data alive."""
+    if type(value) in PLAIN or isinstance(value, _HOLDERS) or is_users_object(value):
+        return _DATA
+    return _reference(value)
+
+
+def _reference(value: Any) -> Any:
+    try:
+        return weakref.ref(value)
+    except TypeError:  # A builtin: a method of a generator's, say.
+        return value
 
 
 def _is_narrow(value: Any) -> bool:
@@ -105,56 +134,77 @@ def _is_narrow(value: Any) -> bool:
     if kind in (list, tuple, dict):
         items = value.values() if kind is dict else value
         return PLAIN.issuperset(map(type, items)) or all(map(_is_narrow, items))
-    return _is_narrow_leaf(value)
-
-
-def _is_narrow_leaf(value: Any) -> bool:
     if isinstance(value, ARRAYS):
         return not (is_wide(value) or value.dtype.hasobject or value.dtype.names)
-    return type(value) in PLAIN
+    return kind in PLAIN
 
 
-def _is_alike(now: Any, before: Any) -> bool:
-    """Whether a value leads to no more than the one before; another list may be changed later."""
-    return now is before or (type(now) is type(before) and _is_narrow_leaf(now))
+class _Known:
+    """Code that was looked at."""
+
+    def __init__(self) -> None:
+        self._references: dict[int, Any] = {}
+
+    def add(self, code: Any) -> None:
+        self._references[id(code)] = _reference(code)
+
+    def __contains__(self, code: Any) -> bool:
+        found = self._references.get(id(code))
+        return (found() if type(found) is weakref.ref else found) is code
 
 
 class _Search:
-    """A walk through what a function can reach."""
+    """A walk through what a function can reach.
 
-    def __init__(self, todo: list[Any]) -> None:
+    Parameters
+    ----------
+    todo : list
+        Where to begin.
+    known : _Known, optional
+        Code that isn't looked at again. Where there is any, other code isn't followed.
+    """
+
+    def __init__(self, todo: list[Any], known: _Known | None = None) -> None:
         self.todo = todo
+        self.follows_code = known is None
+        self.known = _Known() if known is None else known
+        self.meets_new = False
         self.seen: dict[int, Any] = {}  # By identity; the objects live as long.
-        #: Where values were read that may be others later: how, of what, and what they were.
-        self.places: list[_Place] = []
+        self._places: list[_Place] = []
         #: Names that were read of modules, by the identity of their namespaces.
-        self.names: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
+        self._names: dict[int, tuple[dict[str, Any], dict[str, Any]]] = {}
 
     def run(self) -> bool:
         while self.todo:
             value = self.todo.pop()
-            if id(value) in self.seen:
+            if type(value) in PLAIN:
                 continue
-            self.seen[id(value)] = value
-            if is_wide(value) or _makes_wide(value):
-                return True
-            self._follow(value)
+            if isinstance(value, ARRAYS):
+                if is_wide(value):
+                    return True
+                self._follow_array(value)
+            elif id(value) not in self.seen:
+                self.seen[id(value)] = value
+                if is_wide(value) or (self.follows_code and _makes_wide(value)):
+                    return True
+                self._follow(value)
         return False
 
-    def all_places(self) -> list[_Place]:
-        """Return where values were read, each module once."""
-        found = self.places.copy()
-        for space, names in self.names.values():
-            found.append((functools.partial(_named, tuple(names)), space, list(names.values())))
+    def places(self) -> list[_Place]:
+        """Return where code was read, each module once."""
+        found = self._places.copy()
+        for space, names in self._names.values():
+            read = functools.partial(_named, tuple(names))
+            found.append((read, space, list(map(_token, names.values()))))
         return found
 
-    def _read(self, read: _Read, holder: Any) -> None:
-        found = read(holder)
-        self.places.append((read, holder, found))
+    def _read(self, read: _Read, code: Any) -> None:
+        found = read(code)
+        self._places.append((read, _reference(code), list(map(_token, found))))
         self.todo += found
 
     def _read_names(self, names: tuple[str, ...], space: dict[str, Any]) -> None:
-        _, known = self.names.setdefault(id(space), (space, {}))
+        _, known = self._names.setdefault(id(space), (space, {}))
         for name in names:
             value = space.get(name)
             if name in known or _is_library(value):
@@ -166,23 +216,36 @@ class _Search:
                 self.todo.append(value)
 
     def _follow(self, value: Any) -> None:
-        function = function_of(value)
-        if function is not None:
-            self.follow_function(function)
-        elif isinstance(value, np.ndarray):
-            self._follow_array(value)
-        elif is_users_object(value) and not isinstance(value, _CONTAINERS):
-            self._read(_attributes, value)
+        if isinstance(value, _CONTAINERS):
+            parts = value.values() if isinstance(value, dict) else value
+            if not PLAIN.issuperset(map(type, parts)):
+                self.todo += itertools.islice(parts, LOOKED_AT)
+        elif is_users_object(value):
+            self.todo += _attributes(value)
             self.todo.append(type(value))
+        elif (function := function_of(value)) is not None:
+            if self._is_new(function):
+                self.follow_function(function)
         elif isinstance(value, type) and is_users_class(value):
-            for kind in value.__mro__[:-1]:
-                self._read(_values, vars(kind))
+            if self._is_new(value):
+                for kind in value.__mro__[:-1]:
+                    self._read(_of_class, kind)
         else:
             self._follow_librarys(value)
 
-    def _follow_array(self, value: np.ndarray[Any, Any]) -> None:
+    def _is_new(self, code: Any) -> bool:
+        """Whether code is to be followed."""
+        if code in self.known:
+            return False
+        if self.follows_code:
+            self.known.add(code)
+        else:
+            self.meets_new = True
+        return self.follows_code
+
+    def _follow_array(self, value: Any) -> None:
         if value.dtype.hasobject:
-            self._read(_elements, value)
+            self.todo += value.reshape(-1)[:LOOKED_AT].tolist()
         elif value.dtype.names:
             self.todo += [value[name] for name in value.dtype.names]
 
@@ -191,39 +254,20 @@ class _Search:
             self.todo += [value.__func__, value.__self__]
         elif isinstance(value, functools.partial):
             self.todo += [value.func, *value.args, *value.keywords.values()]
-        elif isinstance(value, tuple | frozenset):
-            self.todo += list(value)[:LOOKED_AT]
-        elif isinstance(value, list | set):
-            self._read(_items, value)
-        elif isinstance(value, dict):
-            self._read(_values, value)
         elif isinstance(value, property):
             self.todo += [value.fget]
 
     def follow_function(self, function: types.FunctionType) -> None:
         """Look at what a function's names lead to."""
-        if function.__closure__:
-            self._read(_cells, function.__closure__)
-        if function.__defaults__ or function.__kwdefaults__:
-            self._read(_defaults, function)
+        self.known.add(function)
+        if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
+            self._read(_of_function, function)
         self._read_names(names_of(function.__code__), function.__globals__)
 
 
 def _makes_wide(value: Any) -> bool:
     function = function_of(value)
     return function is not None and code_makes_wide(function.__code__)
-
-
-def _items(value: Any) -> list[Any]:
-    return list(value)[:LOOKED_AT]
-
-
-def _values(value: Any) -> list[Any]:
-    return list(value.values())[:LOOKED_AT]
-
-
-def _elements(value: Any) -> list[Any]:
-    return value.reshape(-1)[:LOOKED_AT].tolist()  # type: ignore[no-any-return]
 
 
 def _attributes(value: Any) -> list[Any]:
@@ -239,12 +283,16 @@ def _slots(kind: type) -> tuple[str, ...]:
     return tuple(name for name, part in parts if isinstance(part, types.MemberDescriptorType))
 
 
-def _cells(cells: tuple[types.CellType, ...]) -> list[Any]:
-    return list(map(loop_detection.cell_contents, cells))
+def _of_function(function: types.FunctionType | None) -> list[Any]:
+    """Return what is in a function's closure, and its defaults; of one that is gone, nothing."""
+    if function is None:
+        return []
+    cells = map(loop_detection.cell_contents, function.__closure__ or ())
+    return [*cells, *(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
 
 
-def _defaults(function: types.FunctionType) -> list[Any]:
-    return [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+def _of_class(kind: type | None) -> list[Any]:
+    return [] if kind is None else list(vars(kind).values())
 
 
 def _named(names: tuple[str, ...], space: dict[str, Any]) -> list[Any]:

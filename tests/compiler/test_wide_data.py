@@ -1,7 +1,9 @@
 """64-bit data keep 64-bit accuracy under default options, and 32-bit data their width."""
 
 import dataclasses
+import gc
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import torch
 from comparing import assert_same
 
 import npaccel
-from npaccel._syntax.wide_reach import reaches_wide
+from npaccel._syntax.wide_reach import NarrowReach, reaches_wide
 
 X = np.linspace(0.1, 2.9, 40)
 TABLE = np.linspace(0.0, 1.0, 40)
@@ -557,3 +559,19 @@ def test_what_code_asks_for(tmp_path, text, wide):
     space = {"np": np, "TABLE": F8, "holder": Holder(F8), "rng": None, "__name__": "user"}
     exec(compile(source, name, "exec"), space)
     assert reaches_wide(space["f"], [F4]) == wide
+
+
+def test_what_was_looked_at_is_let_go():
+    space = {"__name__": "changing"}
+    exec(CHANGING, space)
+    reach = NarrowReach(space["of_attribute"])
+    owner = space["Holder"]()
+    owner.k = np.arange(3)
+    callback = lambda x, held=owner: x  # noqa: E731
+    for others in ((owner,), (owner, callback), ([owner], {"a": owner.k})):
+        for _ in range(2):
+            assert not reach.is_left((np.arange(3), *others))
+    references = [weakref.ref(owner), weakref.ref(owner.k), weakref.ref(callback)]
+    del owner, callback, others
+    gc.collect()
+    assert [reference() for reference in references] == [None] * 3
