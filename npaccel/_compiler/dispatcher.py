@@ -55,7 +55,7 @@ MAX_INTERPRETED = 8
 MAX_CAPTURES = 32
 #: Maximum number of keys that have a runner; more shapes of one function aren't worth keeping.
 MAX_KEYS = 4096
-#: Why a graph has no artifact yet; in a child that is forked meanwhile it stays.
+#: Reason for a graph without an artifact yet; in a child that is forked meanwhile it stays.
 _BEING_STORED = "it is being written, or was when the process was forked"
 
 Key = tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""What a function can reach: whether 64-bit floats are there, and whether that has changed.
+"""A walk through what a function can reach: whether 64-bit floats are there, or have come there.
 
 A call may meet what its arguments, globals, closure and the attributes of objects lead to. What was
 found is kept with the places where it was read, so that a later call looks at these alone.
@@ -33,7 +33,7 @@ _CONTAINERS = (list, tuple, set, frozenset, dict)
 _HOLDERS = (*_CONTAINERS, *ARRAYS, torch.Tensor, types.MethodType, functools.partial)
 #: Reads what code leads to.
 _Read = Callable[[Any], list[Any]]
-#: How it's read, of which code or module, and what it was; see `_token`.
+#: The read, its code or module, and tokens of what was there (`_token`).
 _Place = tuple[_Read, Any, list[Any]]
 #: Stands for data, which are looked at each time and not kept alive.
 _DATA = object()
@@ -59,7 +59,7 @@ def reaches_wide(function: types.FunctionType, values: Sequence[Any]) -> bool:
 
 
 class NarrowReach:
-    """What the calls of a function can reach, as long as no 64-bit float is there.
+    """Code that the calls of a function can reach, as long as no 64-bit float is there.
 
     What code leads to which other code is looked up once, and data at each call.
 
@@ -70,7 +70,7 @@ class NarrowReach:
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
-        #: What was read of code, and the code; None before the first call.
+        #: Places that were read of code, and the code; None before the first call.
         self._last: tuple[list[_Place], _Known] | None = None
 
     def is_left(self, values: Iterable[Any]) -> bool:
