@@ -307,6 +307,8 @@ class Bucket:
     # -- Compiled calls, until they are compiled -----------------------------------
 
     def _building(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if self.casts and self.meets_wide(args, kwargs):
+            return self.call(args, kwargs)
         if not background.is_idle() or self._credit < 0:
             before = self.spent
             try:
@@ -317,11 +319,23 @@ class Bucket:
                 self.spent = before
         start = time.perf_counter()
         try:
-            return self._dispatcher(args, kwargs)
+            result = self._dispatcher(args, kwargs)
         finally:
             seconds = time.perf_counter() - start
             if background.is_idle():
                 self._note_build(seconds)
+        return self._as_before(result) if self.casts else result
+
+    def _as_before(self, result: Any) -> Any:
+        """Return a compiled call's result with the dtypes of earlier ones, which NumPy made.
+
+        They're others where the function runs in parts, of which one meets NumPy's floats.
+        """
+        found = as_kinds(result, self._kinds)
+        if found is not result:
+            with self.owner.deciding:
+                self.leave("NumPy's, as compiled code gives other dtypes")
+        return found
 
     def _note_build(self, seconds: float) -> None:
         with self.owner.deciding:
@@ -354,6 +368,8 @@ class Bucket:
 
     def _trial(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call the way that was timed less."""
+        if self.casts and self.meets_wide(args, kwargs):
+            return self.call(args, kwargs)
         if len(self.numpys) < len(self.compileds):
             try:
                 return self._answer(args, kwargs)
@@ -425,14 +441,24 @@ class Bucket:
             self._rent()
             return result
         can_be_cast = not reaches_wide and is_separate(result)
+        if can_be_cast:
+            module = load("npaccel._compiler.invented_floats")
+            kinds = module.narrowed_kinds(owner.function, values, result)
+            if kinds is not None:
+                self._cast_to(kinds)
+                return as_kinds(result, kinds)
         snapshot.restore()
         self.be_compiled("compiled, as NumPy's floats are other than compiled code's")
         compiled = self.call(args, kwargs)
         if can_be_cast:
-            self._kinds, self.casts = kinds_of(compiled), True
-            self._reach = NarrowReach(owner.function)
-            self._rent()
+            self._cast_to(kinds_of(compiled))
         return compiled
+
+    def _cast_to(self, kinds: Any) -> None:
+        """Have NumPy make calls, whose answers are cast."""
+        self._kinds, self.casts = kinds, True
+        self._reach = NarrowReach(self.owner.function)
+        self._rent()
 
 
 class ForeignBucket(Bucket):

@@ -31,6 +31,9 @@ _WHY_NUMPY = {
     "NumPy's, as calls are shorter than those of compiled code": (
         "they are shorter than those of compiled code; the decorator can go"
     ),
+    "NumPy's, as compiled code gives other dtypes": (
+        "compiled code gives other dtypes, as parts of it meet NumPy's floats"
+    ),
 }
 _SO_FAR = "compiling would take longer than they have so far"
 #: The fewest columns that a report is written for, and those of a table's cell.

@@ -81,7 +81,7 @@ class NarrowReach:
         values : iterable
             The arguments of one call.
         """
-        given = [value for value in values if not _is_narrow(value)]
+        given = [value for value in values if not is_narrow(value)]
         last = self._last  # Other threads may be here as well.
         data = _data_of(last[0]) if last is not None else None
         if last is not None and data is not None:
@@ -128,12 +128,12 @@ def _reference(value: Any) -> Any:
         return value
 
 
-def _is_narrow(value: Any) -> bool:
+def is_narrow(value: Any) -> bool:
     """Whether a value leads to nothing and is no 64-bit float, or holds such values alone."""
     kind = type(value)
     if kind in (list, tuple, dict):
         items = value.values() if kind is dict else value
-        return PLAIN.issuperset(map(type, items)) or all(map(_is_narrow, items))
+        return PLAIN.issuperset(map(type, items)) or all(map(is_narrow, items))
     if isinstance(value, ARRAYS):
         return not (is_wide(value) or value.dtype.hasobject or value.dtype.names)
     return kind in PLAIN
@@ -304,4 +304,4 @@ def _is_library(value: Any) -> bool:
     return is_module and value.__name__.partition(".")[0] in loop_detection.LIBRARIES
 
 
-__all__ = ["NarrowReach", "reaches_wide"]
+__all__ = ["NarrowReach", "is_narrow", "reaches_wide"]

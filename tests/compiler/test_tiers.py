@@ -6,14 +6,17 @@ import time
 
 import numpy as np
 import pytest
+import scipy.special
 from comparing import assert_same
 from test_behind import KINDS, agree
 
 import npaccel
 from npaccel._compiler import call_kinds, recursion, tier_buckets, tiers
+from npaccel._compiler.invented_floats import narrowed_kinds
 from npaccel._process import background
 from npaccel._report import Log
 from npaccel._runtime import options as runtime_options
+from npaccel._runtime.kinds import as_kinds, kinds_of
 from npaccel._runtime.options import Options
 
 pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
@@ -249,7 +252,7 @@ def printing(n):
     ("function", "args", "is_numpys"),
     [
         (of_integers, (5,), True),
-        (inventing, (5,), False),
+        (inventing, (5,), True),
         (writing_floats, (5, []), False),
         (of_numbers, (5.0,), True),
         (of_numbers_by_an_array, (5.0,), False),
@@ -271,6 +274,65 @@ def test_dtypes_are_those_of_compiled_code(function, args, is_numpys):
     assert (not auto.report().graphs) == is_numpys
 
 
+def thirds_of(n):
+    return np.arange(n) / 3, [np.linspace(0, 1, n)], {"n": n}
+
+
+def by_helper(x):
+    return halved(x)[::-1] + 0.5
+
+
+def halved(x):
+    return np.where(x > 1, x / 2, 0.0)
+
+
+def with_a_number(x):
+    return x / 3, x.mean()
+
+
+def with_a_dtype(x):
+    return np.std(x, axis=0, dtype=None) + x / 3
+
+
+def with_a_callback(x, function):
+    return function(x) / 3
+
+
+def with_scipy(x):
+    return scipy.special.roots_legendre(3)[0] + x
+
+
+def fancy(x):
+    return np.exp(1j * x) + np.fft.fft(x), x.astype(np.float32)
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize(
+    ("function", "others", "is_known"),
+    [
+        (inventing, [], True),
+        (thirds_of, [], True),
+        (by_helper, [], True),
+        (fancy, [], True),
+        (with_a_number, [], False),
+        (with_a_dtype, [], False),
+        (with_a_callback, [lambda x: x], False),
+        (with_scipy, [], False),
+    ],
+)
+def test_dtypes_that_are_known_of_numpys_answer(function, others, is_known):
+    x = 3 if function in (inventing, thirds_of) else np.arange(3)
+    kinds = narrowed_kinds(function, [x, *others], function(x, *others))
+    assert (kinds is not None) == is_known
+    if is_known:
+        compiled = npaccel.jit(function, compile="now", backend="eager", cache=False)
+        assert kinds == kinds_of(compiled(x, *others))
+        assert_same(
+            npaccel.jit(function, compile="auto")(x, *others),
+            as_kinds(function(x, *others), kinds),
+        )
+
+
 @pytest.mark.inductor
 def test_what_cannot_be_undone_happens_once(capsys):
     jitted = npaccel.jit(printing, compile="auto")
@@ -286,6 +348,24 @@ def at_once(monkeypatch):
     """Have functions compiled as soon as they can be."""
     monkeypatch.setattr(tier_buckets, "_prices", [0.0])
     monkeypatch.setattr(tier_buckets, "note_price", lambda _: None)
+
+
+def broken_by_a_view(x):
+    v = np.flip(x, None)
+    w = v.reshape(-1) / 3
+    v[0] = 7
+    return w
+
+
+@pytest.mark.inductor
+@pytest.mark.filterwarnings("ignore")
+def test_dtypes_stay_where_parts_meet_numpys_floats(at_once):
+    jitted = npaccel.jit(broken_by_a_view, compile="auto", cache=False)
+    for call in range(3000):
+        assert jitted(np.arange(50)).dtype == np.float32
+        if call % 500 == 0:
+            npaccel.wait(timeout=60)
+    assert "other dtypes" in jitted.report().tiers[0].state
 
 
 @pytest.mark.inductor

@@ -17,7 +17,7 @@ from npaccel._runtime.torch import libraries
 pytestmark = pytest.mark.inductor
 
 HELPERS = """
-signal.alarm(1500)
+signal.alarm(3000)
 import gc, types
 import npaccel
 gc.unfreeze()  # All objects are counted, those of the prepared process too.
