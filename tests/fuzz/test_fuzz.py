@@ -15,10 +15,10 @@ import npaccel
 
 #: Programs in one test, and where each backend's seeds begin.
 CHUNK = 20
-EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", tries(240, 2000)))
+EAGER = int(os.environ.get("NPACCEL_FUZZ_EAGER", tries(160, 2000)))
 #: One of so many is run with default options and 64-bit data.
 DEFAULTS = 4
-INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", tries(30, 200)))
+INDUCTOR = int(os.environ.get("NPACCEL_FUZZ_INDUCTOR", tries(20, 200)))
 FIRST_SEED = {"eager": 0, "inductor": 1_000_000}
 #: Differences that are known, by seed.
 KNOWN: dict[int, str] = {
