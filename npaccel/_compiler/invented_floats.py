@@ -42,7 +42,7 @@ _ATTRIBUTES = frozenset(
         *("strides", "values"),
     }
 )
-#: Where a name of NumPy's may be one.
+#: Prefixes of rows that an attribute's name may stand for.
 _PLACES = ("numpy.", "numpy.linalg.", "numpy.fft.", "numpy.ndarray.")
 
 
