@@ -51,6 +51,7 @@ class Clock:
 def tiered(monkeypatch):
     """Return what makes a tiered function of a clock, and what it has settled for."""
     monkeypatch.setattr(tier_buckets, "_prices", tier_buckets.deque(maxlen=16))
+    npaccel.wait(timeout=60)  # While other tests' functions are compiled, NumPy makes all calls.
 
     def make(clock):
         for module in (tiers, tier_buckets):
