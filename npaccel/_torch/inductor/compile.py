@@ -33,6 +33,7 @@ from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
 from npaccel._runtime.torch.ndarray_runtime import compiled_on_arrays
 from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
+from npaccel._torch.fx_passes import vector_products
 from npaccel._torch.fx_passes.alias_checks import name_of, written_inputs
 from npaccel._torch.fx_passes.early_checks import (
     RAISING,
@@ -265,8 +266,11 @@ def _aot_eager(capture: Capture) -> CompiledGraph:
 
 def _decompositions(*, needs_grad: bool) -> dict[Any, Any]:
     if needs_grad:
-        return {**select_decomp_table(), **complex_pairs.WITH_MEMORY}
-    return {**complex_pairs.decompositions(), **MANY_SMALL_SYSTEMS}
+        table = {**select_decomp_table(), **complex_pairs.WITH_MEMORY}
+    else:
+        table = {**complex_pairs.decompositions(), **MANY_SMALL_SYSTEMS}
+    by_torch = table[torch.ops.aten.mv.default]
+    return {**table, torch.ops.aten.mv.default: vector_products.mv(by_torch)}
 
 
 def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:

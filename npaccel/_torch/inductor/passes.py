@@ -15,6 +15,7 @@ from npaccel._torch.fx_passes import dynamic_slices
 from npaccel._torch.fx_passes.early_checks import indices_checked_first
 from npaccel._torch.fx_passes.merge_masks import with_shared_masks
 from npaccel._torch.fx_passes.passes import GraphPass
+from npaccel._torch.fx_passes.vector_products import with_vector_kernels
 from npaccel._torch.inductor import (
     checked_files,
     cpp_compilers,
@@ -64,6 +65,11 @@ SPLIT = "split_complex"
 #: Over AOTAutograd's functional graph of ATen's operators, a `torch.fx.GraphModule`.
 ON_ATEN = (
     GraphPass("merge_masks", "elements that one mask chooses are found once", with_shared_masks),
+    GraphPass(
+        "vector_products",
+        "a transposed matrix is read row by row",
+        with_vector_kernels,
+    ),
     GraphPass(
         SPLIT,
         "neither C++ nor Triton code of Inductor's computes with complex numbers",

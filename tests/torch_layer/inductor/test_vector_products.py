@@ -39,7 +39,11 @@ def check(function, shape, dtype):
     return compiled
 
 
-FUNCTIONS = [by_rows, by_columns, of_all, in_between]
+def transposed(m, x, y):
+    return m.T @ y, x @ m.T, np.dot(m.T, y), np.vecmat(x, np.swapaxes(m, 0, 1))
+
+
+FUNCTIONS = [by_rows, by_columns, of_all, in_between, transposed]
 
 
 @pytest.mark.inductor
@@ -81,3 +85,23 @@ def test_gradients_go_through():
     m, x = torch.ones((300, 200), requires_grad=True), torch.ones(200)
     npaccel.jit(lambda m, x: (m @ x).sum(), backend="eager")(m, x).backward()
     assert bool((m.grad == 1).all())
+
+
+def logistic(w, x, y):
+    z = x @ w
+    return np.mean(np.logaddexp(0, z) - y * z)
+
+
+@pytest.mark.inductor
+@pytest.mark.parametrize("dtype", ["f", "d"])
+def test_derivatives_of_products(dtype):
+    rng = np.random.default_rng(1)
+    x, w = rng.standard_normal((5001, 17)).astype(dtype), rng.standard_normal(17).astype(dtype)
+    y = (rng.random(5001) < 0.5).astype(dtype)
+    gradient = npaccel.grad(logistic)
+    found = gradient(w, x, y)
+    chance = 1 / (1 + np.exp(-(x @ w).astype("d")))
+    expected = x.T.astype("d") @ (chance - y) / len(y)
+    assert found.dtype == x.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e4 * np.finfo(dtype).eps, atol=1e-7)
+    assert "add_rows" in gradient.source()
