@@ -286,6 +286,15 @@ class Brief:
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function."""
+        if not kwargs:
+            if self.suits_numbers and NUMBERS.issuperset(map(type, args)):
+                return self.function(*args)
+            if self._suits(args):
+                return self.function(*args)
+        return self.owner(args, kwargs)
+
+    def _suits(self, args: tuple[Any, ...]) -> bool:
+        """Whether NumPy makes a call as compiled code would: 64-bit floats are among small ones."""
         is_wide, is_narrow = not self.narrows, False
         for value in args:
             of = type(value)
@@ -299,10 +308,8 @@ class Brief:
             elif of in _NARROW_SCALARS:
                 is_narrow = True
             elif of not in NUMBERS:
-                return self.owner(args, kwargs)
-        if kwargs or not (is_wide or (self.suits_numbers and not is_narrow)):
-            return self.owner(args, kwargs)
-        return self.function(*args)
+                return False
+        return is_wide or (self.suits_numbers and not is_narrow)
 
 
 def dispatcher_of(dispatcher: Any, values: Sequence[Any]) -> Any:

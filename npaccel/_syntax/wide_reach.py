@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from npaccel._syntax import loop_detection
@@ -31,6 +32,8 @@ from npaccel._syntax.wide_data import (
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 #: Classes of data, and of what leads to data.
 _HOLDERS = (*_CONTAINERS, *ARRAYS, torch.Tensor, types.MethodType, functools.partial)
+#: Codes of dtypes that are no 64-bit floats and hold no objects.
+_NARROW = frozenset("?bBhHiIlLqQefF")
 #: Reads what code leads to.
 _Read = Callable[[Any], list[Any]]
 #: The read, its code or module, and tokens of what was there (`_token`).
@@ -81,9 +84,17 @@ class NarrowReach:
         values : iterable
             The arguments of one call.
         """
-        given = [value for value in values if not is_narrow(value)]
+        given = [
+            value
+            for value in values
+            if type(value) not in PLAIN
+            and not (type(value) is np.ndarray and value.dtype.char in _NARROW)
+            and not is_narrow(value)
+        ]
         last = self._last  # Other threads may be here as well.
         data = _data_of(last[0]) if last is not None else None
+        if data is not None and not data and not given:
+            return False
         if last is not None and data is not None:
             search = _Search(data + given, last[1])
             if search.run():
