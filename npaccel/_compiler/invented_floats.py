@@ -124,14 +124,19 @@ def _suits(value: Any, outer: tuple[types.CodeType, ...]) -> bool:
     if loop_detection.is_users(value):
         return _invents(value, outer)
     row = table.row_of(value) if callable(value) else None
-    return row is not None and row.status == "compiled"
+    return row is not None and _is_traced(row)
+
+
+def _is_traced(row: table.Row) -> bool:
+    """Whether compiled code computes it, and not by a function of the user's that it's handed."""
+    return row.status == "compiled" and not row.inlined
 
 
 def _is_compiled(name: str) -> bool:
     """Whether all that an attribute's name may stand for is compiled."""
     rows = [table.row_named(place + name) for place in _PLACES]
     found = [row for row in rows if row is not None]
-    return all(row.status == "compiled" for row in found) if found else name in _ATTRIBUTES
+    return all(map(_is_traced, found)) if found else name in _ATTRIBUTES
 
 
 __all__ = ["narrowed_kinds"]

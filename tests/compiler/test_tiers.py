@@ -303,6 +303,13 @@ def with_scipy(x):
     return scipy.special.roots_legendre(3)[0] + x
 
 
+def by_function(n):
+    def value(i, j):
+        return np.exp(-((i - 1.5) ** 2) - j * 0.5)
+
+    return np.fromfunction(value, (n, n))
+
+
 def fancy(x):
     return np.exp(1j * x) + np.fft.fft(x), x.astype(np.float32)
 
@@ -319,10 +326,11 @@ def fancy(x):
         (with_a_dtype, [], False),
         (with_a_callback, [lambda x: x], False),
         (with_scipy, [], False),
+        (by_function, [], False),
     ],
 )
 def test_dtypes_that_are_known_of_numpys_answer(function, others, is_known):
-    x = 3 if function in (inventing, thirds_of) else np.arange(3)
+    x = 3 if function in (inventing, thirds_of, by_function) else np.arange(3)
     kinds = narrowed_kinds(function, [x, *others], function(x, *others))
     assert (kinds is not None) == is_known
     if is_known:
