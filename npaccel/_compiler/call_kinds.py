@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import arguments
+from npaccel._runtime.kinds import ARRAYS
 from npaccel._runtime.options import Options
 from npaccel._syntax import wide_data
 
@@ -92,8 +93,8 @@ def makes_wide(result: Any) -> bool:
     """Whether there are 64-bit floats in a result."""
     if type(result) in wide_data.PLAIN:
         return False
-    if isinstance(result, wide_data.ARRAYS):
-        return result.dtype.char in wide_data.CHARS
+    if isinstance(result, ARRAYS):
+        return wide_data.is_wide(result)
     if isinstance(result, _ITERABLES):
         return any(map(makes_wide, result))
     if isinstance(result, dict):

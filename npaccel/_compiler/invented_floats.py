@@ -17,9 +17,9 @@ import numpy as np
 
 from npaccel import _numpy
 from npaccel._numpy.core import table
-from npaccel._runtime.kinds import kinds_of
+from npaccel._runtime.kinds import ARRAYS, WIDE_CODES, kinds_of
 from npaccel._syntax import loop_detection
-from npaccel._syntax.wide_data import ARRAYS, PLAIN, is_wide, names_of
+from npaccel._syntax.wide_data import PLAIN, is_wide, names_of
 from npaccel._syntax.wide_reach import is_narrow
 
 _NARROWED = {
@@ -78,7 +78,7 @@ def _narrowed(kinds: Any) -> Any:
         return kinds
     if len(kinds) == 2 and isinstance(kinds[1], np.dtype):
         dtype = _NARROWED.get(kinds[1], kinds[1])
-        return None if dtype.char in "dDgG" else (kinds[0], dtype)
+        return None if dtype.char in WIDE_CODES else (kinds[0], dtype)
     parts = [_narrowed(part) for part in kinds[1:]]
     return None if None in parts else (kinds[0], *parts)
 

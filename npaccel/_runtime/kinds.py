@@ -9,14 +9,15 @@ import numpy as np
 
 from npaccel._runtime.arguments import is_container, with_items
 
-_ARRAYS = (np.ndarray, np.generic)
-#: Codes of 64-bit floats and complex numbers, and of longer ones.
-_WIDE = frozenset("dDgG")
+#: NumPy's classes of values that have a dtype.
+ARRAYS = (np.ndarray, np.generic)
+#: Codes of 64-bit floats and complex numbers, of any byte order, and of longer ones.
+WIDE_CODES = frozenset("dDgG")
 
 
 def kinds_of(value: Any) -> Any:
     """Return types and dtypes of a result, without its values."""
-    if isinstance(value, _ARRAYS):
+    if isinstance(value, ARRAYS):
         return (type(value) is np.ndarray, value.dtype)
     if is_container(value):
         items = value.values() if type(value) is dict else value
@@ -31,8 +32,8 @@ def as_kinds(value: Any, kinds: Any) -> Any:
     """
     if type(kinds) is not tuple:
         return value
-    if isinstance(value, _ARRAYS):
-        same = value.dtype.char in _WIDE and len(kinds) == 2 and isinstance(kinds[1], np.dtype)
+    if isinstance(value, ARRAYS):
+        same = value.dtype.char in WIDE_CODES and len(kinds) == 2 and isinstance(kinds[1], np.dtype)
         return value.astype(kinds[1], copy=False) if same else value
     if not is_container(value) or len(kinds) != len(value) + 1:
         return value

@@ -22,16 +22,13 @@ import torch
 
 from npaccel._runtime import arguments
 from npaccel._runtime.callables import is_jitted
+from npaccel._runtime.kinds import ARRAYS, WIDE_CODES
 from npaccel._syntax import loop_detection, source
 
 #: Dtypes of 64 bits a part.
 DTYPES = frozenset({np.dtype(np.float64), np.dtype(np.complex128)})
-#: Their codes, of any byte order, and those of longer ones.
-CHARS = frozenset("dDgG")
 TENSOR_DTYPES = frozenset({torch.float64, torch.complex128})
 
-#: NumPy's classes of values that have a dtype.
-ARRAYS = (np.ndarray, np.generic)
 
 #: Names that stand for such a dtype in code.
 _NAMES = frozenset({"float64", "double", "complex128", "cdouble", "longdouble", "clongdouble"})
@@ -72,7 +69,7 @@ class WideDataError(BaseException):
 def is_wide(value: Any) -> bool:
     """Whether a value is an array, tensor or NumPy scalar of 64-bit floats or complex numbers."""
     if isinstance(value, ARRAYS):
-        return value.dtype.char in CHARS
+        return value.dtype.char in WIDE_CODES
     return isinstance(value, torch.Tensor) and value.dtype in TENSOR_DTYPES
 
 

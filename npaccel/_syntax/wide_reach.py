@@ -1,7 +1,7 @@
 """A walk through what a function can reach: whether 64-bit floats are there, or have come there.
 
-A call may meet what its arguments, globals, closure and the attributes of objects lead to. What was
-found is kept with the places where it was read, so that a later call looks at these alone.
+A call may meet what its arguments, globals, closure and the attributes of objects lead to. Which
+code leads to which other code is kept; each call looks again at the data that they lead to.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
+from npaccel._runtime.kinds import ARRAYS
 from npaccel._syntax import loop_detection
 from npaccel._syntax.wide_data import (
-    ARRAYS,
     LOOKED_AT,
     PLAIN,
     code_makes_wide,
@@ -32,8 +31,6 @@ from npaccel._syntax.wide_data import (
 _CONTAINERS = (list, tuple, set, frozenset, dict)
 #: Classes of data, and of what leads to data.
 _HOLDERS = (*_CONTAINERS, *ARRAYS, torch.Tensor, types.MethodType, functools.partial)
-#: Codes of dtypes that are no 64-bit floats and hold no objects.
-_NARROW = frozenset("?bBhHiIlLqQefF")
 #: Reads what code leads to.
 _Read = Callable[[Any], list[Any]]
 #: The read, its code or module, and tokens of what was there (`_token`).
@@ -84,19 +81,13 @@ class NarrowReach:
         values : iterable
             The arguments of one call.
         """
-        given = [
-            value
-            for value in values
-            if type(value) not in PLAIN
-            and not (type(value) is np.ndarray and value.dtype.char in _NARROW)
-            and not is_narrow(value)
-        ]
-        last = self._last  # Other threads may be here as well.
-        data = _data_of(last[0]) if last is not None else None
-        if data is not None and not data and not given:
-            return False
-        if last is not None and data is not None:
-            search = _Search(data + given, last[1])
+        given = [value for value in values if not is_narrow(value)]
+        places, known = self._last or (None, None)  # Other threads may be here as well.
+        data = None if places is None else _data_of(places)
+        if data is not None:
+            if not (data or given):
+                return False
+            search = _Search(data + given, known)
             if search.run():
                 return True
             if not search.meets_new:
@@ -113,14 +104,14 @@ def _data_of(places: list[_Place]) -> list[Any] | None:
     """Return the data that code leads to now; None if it leads to other code."""
     found: list[Any] = []
     for read, holder, tokens in places:
-        now = read(holder() if type(holder) is weakref.ref else holder)
+        now = read(_referred(holder))
         if len(now) != len(tokens):
             return None
         for value, token in zip(now, tokens, strict=True):
             if token is _DATA:
                 if type(value) not in PLAIN:
                     found.append(value)
-            elif value is not token and not (type(token) is weakref.ref and token() is value):
+            elif value is not _referred(token):
                 return None
     return found
 
@@ -139,15 +130,22 @@ def _reference(value: Any) -> Any:
         return value
 
 
+def _referred(reference: Any) -> Any:
+    """Return what `_reference` was made of; None if that is gone."""
+    return reference() if type(reference) is weakref.ref else reference
+
+
 def is_narrow(value: Any) -> bool:
     """Whether a value leads to nothing and is no 64-bit float, or holds such values alone."""
     kind = type(value)
+    if kind in PLAIN:
+        return True
     if kind in (list, tuple, dict):
         items = value.values() if kind is dict else value
         return PLAIN.issuperset(map(type, items)) or all(map(is_narrow, items))
-    if isinstance(value, ARRAYS):
-        return not (is_wide(value) or value.dtype.hasobject or value.dtype.names)
-    return kind in PLAIN
+    return isinstance(value, ARRAYS) and not (
+        is_wide(value) or value.dtype.hasobject or value.dtype.names
+    )
 
 
 class _Known:
@@ -160,8 +158,7 @@ class _Known:
         self._references[id(code)] = _reference(code)
 
     def __contains__(self, code: Any) -> bool:
-        found = self._references.get(id(code))
-        return (found() if type(found) is weakref.ref else found) is code
+        return _referred(self._references.get(id(code))) is code
 
 
 class _Search:

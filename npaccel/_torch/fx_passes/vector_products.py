@@ -39,8 +39,6 @@ def with_vector_kernels(module: torch.fx.GraphModule) -> None:
 def _rewrite(node: torch.fx.Node, is_row: bool) -> bool:
     arguments: tuple[Any, ...] = node.args
     matrix, vector = reversed(arguments) if is_row else arguments
-    if not (_is_suited(matrix, 2) and _is_suited(vector, 1)):
-        return False
     base = _base(matrix)
     if base is None:
         return False
@@ -54,30 +52,24 @@ def _rewrite(node: torch.fx.Node, is_row: bool) -> bool:
     return True
 
 
-def _is_suited(operand: Any, ndim: int) -> bool:
-    value = operand.meta.get("val") if isinstance(operand, torch.fx.Node) else None
-    return isinstance(value, torch.Tensor) and value.ndim == ndim
-
-
-def _is_contiguous(matrix: torch.fx.Node) -> bool:
-    return bool(matrix.meta["val"].is_contiguous())
-
-
 def _base(matrix: torch.fx.Node) -> torch.fx.Node | None:
     """Return what a matrix is the transposed view of, if that lies in memory row by row."""
     arguments: tuple[Any, ...] = matrix.args
     is_transposed = matrix.target is _aten.t.default or (
         matrix.target is _aten.permute.default and list(arguments[1]) == [1, 0]
     )
-    base = arguments[0] if is_transposed else None
-    return base if isinstance(base, torch.fx.Node) and _is_contiguous(base) else None
+    if not is_transposed:
+        return None
+    base: torch.fx.Node = arguments[0]
+    value = base.meta["val"]
+    return base if value.ndim == 2 and value.is_contiguous() else None
 
 
 def mv(by_torch: Callable[..., Any]) -> Callable[..., Any]:
     """Return a decomposition of ``aten.mv``: the kernel that suits a large matrix, or torch's."""
 
     def decomposed(matrix: torch.Tensor, vector: torch.Tensor) -> Any:
-        if matrix.device.type != "cpu" or not vector_usable(matrix, vector):
+        if not vector_usable(matrix, vector):
             return by_torch(matrix, vector)
         if matrix.t().is_contiguous():
             return of_row(vector, matrix.t())
