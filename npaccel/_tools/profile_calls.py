@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from npaccel._syntax.library_files import library_folders
 from npaccel._tools import flat_scripts
 from npaccel._tools.decorate import Source
 from npaccel._tools.run_script import run_script
 from npaccel._verify.copies import copied, reachable
-from npaccel._verify.instrument import library_folders
 
 #: Arguments of more bytes aren't copied.
 _MAX_BYTES = 1 << 28

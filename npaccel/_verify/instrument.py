@@ -14,13 +14,12 @@ import dataclasses
 import functools
 import linecache
 import operator
-import sysconfig
 import types
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from npaccel._runtime.callables import with_code
+from npaccel._syntax.library_files import library_folders
 
 #: The free variable by which rewritten code finds its observer.
 OBSERVER = "_npaccel_observer"
@@ -117,13 +116,6 @@ def instrument(function: types.FunctionType, observer: Any) -> types.FunctionTyp
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     cells[OBSERVER] = types.CellType(observer)
     return with_code(function, found, tuple(cells[name] for name in found.co_freevars))
-
-
-@functools.cache
-def library_folders() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    own = str(Path(__file__).resolve().parent.parent)
-    return (*{paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}, own)
 
 
 def is_users(function: types.FunctionType, root: types.FunctionType) -> bool:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from npaccel._syntax.library_files import library_folders
 from npaccel._verify.compare import Mismatch, Slack, compare, pairs
-from npaccel._verify.instrument import library_folders
 from npaccel._verify.observers import Observer, Perturbing
 from npaccel._verify.trace_events import Event, Recording, Step, graph_run
 

@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import sys
 import warnings
 
 import fault_cases
@@ -11,6 +12,7 @@ from fault_cases import CASES, HELPERS, line_of
 
 import npaccel
 from npaccel._compiler import frame_guards
+from npaccel._syntax import library_files
 
 pytestmark = pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
 
@@ -108,3 +110,25 @@ def test_programs_in_folders_that_are_called_as_libraries(folder, tmp_path, monk
     fault_cases.broken_row("numpy.reshape", lambda right, x, shape: x)(monkeypatch)
     result = npaccel.check(npaccel.jit(program.f), np.ones(4))
     assert [(one.file, one.line) for one in result.differences] == [(str(path), 6)]
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_lines_of_libraries_in_other_environments(folder, tmp_path, monkeypatch):
+    """A user's own packages, or the system's below a virtual environment."""
+    path = tmp_path / folder / "a_library.py"
+    path.parent.mkdir()
+    path.write_text("import numpy as np\n\n\ndef f(x):\n    return np.reshape(x, 5)\n")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(path.parent)])
+    library_files.library_folders.cache_clear()
+    try:
+        library = importlib.import_module("a_library")
+        namespace = {"library": library, "__name__": "a_program"}
+        file = tmp_path / "a_program.py"
+        file.write_text("def f(x):\n    y = x * 2\n    return library.f(y)\n")
+        exec(compile(file.read_text(), file, "exec"), namespace)
+        fault_cases.broken_row("numpy.reshape", lambda right, x, shape: x)(monkeypatch)
+        result = npaccel.check(npaccel.jit(namespace["f"]), np.ones(4))
+        assert [(one.file, one.line) for one in result.differences] == [(str(file), 3)]
+    finally:
+        sys.modules.pop("a_library", None)
+        library_files.library_folders.cache_clear()
