@@ -19,7 +19,7 @@ load_compiler()
 
 from npaccel._cache.cache_warnings import fix_of
 from npaccel._compiler.call_arguments import Call
-from npaccel._compiler.fallback import Uncompiled, runner_in_numpy, uncompiled
+from npaccel._compiler.fallback import Uncompiled, uncompiled
 from npaccel._compiler.frame import Frame
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._compiler.graph_breaks import around_breaks, trace_settings
@@ -60,6 +60,9 @@ from npaccel.errors import (
 #: Functions that Python runs bit by bit, whenever their caller asks for more.
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _YIELDS = "generators and coroutines aren't compiled: Python runs them when their caller asks"
+#: Reason where what a capture reads isn't what was there before, each time, and advice.
+_REBOUND = "what it reads was rebound while it was captured, by another thread perhaps"
+_LEAVE = "pass what changes as an argument"
 
 
 def new_history(spec: FunctionSpec) -> Any:
@@ -100,7 +103,7 @@ def compile_call(
                 return _compiled_and_run(call, history)
             except MovedError:  # The code would be for what was there before.
                 continue
-        return Uncompiled(runner_in_numpy(spec), is_kept=False)
+        return uncompiled(spec, _REBOUND, _LEAVE, is_kept=False)
 
 
 def _compiled_and_run(call: Call, history: Any) -> CompiledCall | Uncompiled:

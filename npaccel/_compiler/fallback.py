@@ -326,6 +326,7 @@ def uncompiled(
     *,
     error: type[NotCompiledError] = NotCompiledError,
     is_sure: bool = True,
+    is_kept: bool = True,
     serves_kind: bool = False,
     **place: Any,
 ) -> Uncompiled:
@@ -339,6 +340,8 @@ def uncompiled(
         Is raised with ``strict=True``.
     is_sure : bool
         Whether that's the reason whatever NumPy does; else NumPy's own error comes before `error`.
+    is_kept : bool
+        Whether that's so for later calls of the signature too.
     serves_kind : bool
         Whether that's so for calls of other sizes and numbers as well.
     **place
@@ -351,5 +354,6 @@ def uncompiled(
     if is_sure and spec.options.strict:
         noted()
     if spec.is_transformed:
-        return Uncompiled(functools.partial(_raise_own_error, spec), noted)
-    return Uncompiled(runner_in_numpy(spec), noted, serves_kind=serves_kind)
+        return Uncompiled(functools.partial(_raise_own_error, spec), noted, is_kept=is_kept)
+    runner = runner_in_numpy(spec)
+    return Uncompiled(runner, noted, is_kept=is_kept, serves_kind=serves_kind)

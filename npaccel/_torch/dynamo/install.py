@@ -48,6 +48,7 @@ from npaccel._torch.dynamo.python import (
     caught_errors,
     class_attributes,
     list_append,
+    module_globals,
     nested_jit,
     scalars,
 )
@@ -83,6 +84,7 @@ PATCHES: tuple[Patch, ...] = (
     *class_attributes.PATCHES,
     *absent_attributes.PATCHES,
     *list_append.PATCHES,
+    *module_globals.PATCHES,
     *literals.PATCHES,
     *fake_tensor_fast_path.PATCHES,
     *break_hooks.PATCHES,
