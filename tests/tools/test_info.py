@@ -26,7 +26,7 @@ def output(tmp_path, monkeypatch):
     def run(*args):
         result = CliRunner().invoke(cli.main, ["info", *args])
         assert result.exit_code == 0, result.output
-        return result.output
+        return result.stdout
 
     return run
 

@@ -15,6 +15,7 @@ from typing import Any
 from torch._dynamo.exc import TorchRuntimeError
 from torch._dynamo.symbolic_convert import ExceptionStack, InstructionTranslatorBase
 from torch._dynamo.variables.builtin import BuiltinVariable
+from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.user_defined import UserDefinedExceptionObjectVariable
 
 from npaccel._torch.dynamo.numpy.calls import refuse
@@ -110,7 +111,10 @@ def _named(original: Any) -> Any:
             refuse("the text of an error by its own method", "", "call str() or repr()")
         if names & _OF_TEXT:
             _check_text(self)
-        return original(self, *args)
+        found = original(self, *args)
+        if "args" in names and type(found) is ListVariable:  # In 2.11.
+            return TupleVariable(found.items)
+        return found
 
     return of_error
 
