@@ -132,7 +132,7 @@ class Jitted(Generic[P, R]):
         dispatcher = self._npaccel_direct.get(scope)
         if dispatcher is None:
             return self._npaccel_call(scope, args, kwargs)  # type: ignore[no-any-return]
-        if errstate.have_effect():
+        if errstate.current() is not errstate.harmless and errstate.have_effect():
             return self._npaccel_under_errstate(dispatcher, args, kwargs)  # type: ignore[no-any-return]
         return dispatcher(args, kwargs)  # type: ignore[no-any-return]
 

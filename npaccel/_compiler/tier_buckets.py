@@ -23,9 +23,9 @@ from npaccel._process.imports import load
 from npaccel._report.log import Tier
 from npaccel._runtime import foreign_arrays
 from npaccel._runtime import options as runtime_options
-from npaccel._runtime.kinds import as_kinds, kinds_of
+from npaccel._runtime.kinds import WIDE_CODES, as_kinds, kinds_of
 from npaccel._runtime.options import Scope
-from npaccel._syntax.wide_reach import NarrowReach
+from npaccel._syntax.wide_reach import NarrowReach, is_flat
 
 if TYPE_CHECKING:
     from npaccel._compiler.verdicts import Verdict, Verdicts
@@ -47,6 +47,8 @@ _FEWEST = 3
 _CLOSE_SAMPLES = 9
 #: Calls that take less, in seconds, are shorter than those of compiled code.
 _BRIEF, _BRIEF_OF_NUMBERS = 3e-6, 6e-6
+#: Calls that take less are timed once in so many: a clock would take a share of them.
+_SHORT, _SHORT_CALLS = 50e-6, 8
 #: Number of calls after which it's said that they are short.
 _BRIEF_CALLS = 100
 #: Seconds after which it's looked for the first time what calls take.
@@ -142,6 +144,8 @@ class Bucket:
         self.limit = 0.0
         #: Whether NumPy makes calls, and nothing is to be done besides.
         self.is_numpys = False
+        #: Number of calls for each one that is timed.
+        self._calls_for_one = 1
         #: Seconds of all calls of NumPy's until compiling paid.
         self._seconds = 0.0
         self._is_slower = False
@@ -149,9 +153,13 @@ class Bucket:
         self._verdict: Verdict | None = None
         #: Types and dtypes that compiled code gives, where NumPy's are others.
         self._kinds: Any = None
+        #: The dtype, where it is one array.
+        self._dtype: np.dtype[Any] | None = None
         #: Whether NumPy's answers are cast to those, and what says that they may be.
         self.casts = False
         self._reach: NarrowReach | None = None
+        #: Whether arguments like these can't have come to lead to 64-bit floats.
+        self._is_flat = False
         self._count = 0
         #: Seconds that calls may wait for compiling yet.
         self._credit = 0.0
@@ -215,6 +223,7 @@ class Bucket:
         self.way, self.call = way, call
         self.spent = 0.0
         self._count = 0
+        self._time_all()
         self.is_numpys = call == self._answer
 
     def in_numpy(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -228,7 +237,23 @@ class Bucket:
             _reset_scope(token)
             self.numpys.append(seconds)
             self.spent += seconds
-            self.tier.calls += 1
+            self.tier.counted += 1
+
+    def note_time(self, seconds: float) -> None:
+        """Note what a call in NumPy has taken, for those as well that weren't timed since."""
+        if seconds > _SHORT:
+            self._calls_for_one = 1
+        calls = self._calls_for_one
+        self.spent += calls * seconds
+        self.tier.counted += calls
+        self.tier.untimed = calls - 1
+        if self.spent >= self.limit:
+            self.pay()
+
+    def _time_all(self) -> None:
+        """Have each call timed from now on."""
+        self._calls_for_one = 1
+        self.tier.counted, self.tier.untimed = self.tier.calls, 0
 
     # -- NumPy's calls, until compiling pays ---------------------------------------
 
@@ -254,7 +279,7 @@ class Bucket:
     def meets_wide(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether a call may meet 64-bit floats, as earlier ones didn't; then it's compiled."""
         assert self._reach is not None
-        if not self._reach.is_left((*args, *kwargs.values())):
+        if not self._reach.is_left(() if self._is_flat else (*args, *kwargs.values())):
             return False
         with self.owner.deciding:
             self.be_compiled("compiled, as 64-bit floats have come to where it reads")
@@ -262,6 +287,11 @@ class Bucket:
 
     def as_compiled(self, result: Any) -> Any:
         """Return what NumPy has computed with the dtypes of compiled code."""
+        if type(result) is np.ndarray:
+            if result.dtype.char not in WIDE_CODES:
+                return result
+            if self._dtype is not None:
+                return result.astype(self._dtype, copy=False)
         if self.casts:
             return as_kinds(result, self._kinds)
         if makes_wide(result):  # The calls before this one did without.
@@ -284,6 +314,8 @@ class Bucket:
             self.tier.state = "NumPy's, as calls are shorter than those of compiled code"
         owner.rent += self.spent
         self._seconds += self.spent
+        if self._seconds < _SHORT * self.tier.calls:
+            self._calls_for_one = _SHORT_CALLS
         self.spent = 0.0
         if self._paid() >= self._price():
             self._begin()
@@ -445,18 +477,20 @@ class Bucket:
             module = load("npaccel._compiler.invented_floats")
             kinds = module.narrowed_kinds(owner.function, values, result)
             if kinds is not None:
-                self._cast_to(kinds)
+                self._cast_to(kinds, values)
                 return as_kinds(result, kinds)
         snapshot.restore()
         self.be_compiled("compiled, as NumPy's floats are other than compiled code's")
         compiled = self.call(args, kwargs)
         if can_be_cast:
-            self._cast_to(kinds_of(compiled))
+            self._cast_to(kinds_of(compiled), values)
         return compiled
 
-    def _cast_to(self, kinds: Any) -> None:
+    def _cast_to(self, kinds: Any, values: Sequence[Any]) -> None:
         """Have NumPy make calls, whose answers are cast."""
         self._kinds, self.casts = kinds, True
+        self._dtype = kinds[1] if type(kinds) is tuple and kinds[0] is True else None
+        self._is_flat = all(map(is_flat, values))
         self._reach = NarrowReach(self.owner.function)
         self._rent()
 

@@ -124,15 +124,20 @@ class Tiered:
             return bucket.call(args, kwargs)
         # What `Bucket.in_numpy` does, without frames of its own: a call may take a microsecond.
         token = _set_scope(bucket.scope)
-        start = time.perf_counter()
-        try:
-            result = self.python(*args, **kwargs)
-        finally:
-            bucket.spent += time.perf_counter() - start
-            _reset_scope(token)
-            bucket.tier.calls += 1
-            if bucket.spent >= bucket.limit:
-                bucket.pay()
+        if (tier := bucket.tier).untimed > 0:
+            tier.untimed -= 1
+            try:
+                result = self.python(*args, **kwargs)
+            finally:
+                _reset_scope(token)
+        else:
+            start = time.perf_counter()
+            try:
+                result = self.python(*args, **kwargs)
+            finally:
+                seconds = time.perf_counter() - start
+                _reset_scope(token)
+                bucket.note_time(seconds)
         return result if bucket.is_exact else bucket.as_compiled(result)
 
     def dispatcher(self, is_exact: bool) -> Any:
@@ -274,31 +279,29 @@ class Brief:
         Makes calls with other arguments.
     """
 
-    __slots__ = ("function", "narrows", "owner", "spec", "suits_numbers")
+    __slots__ = ("function", "is_wide", "owner", "spec", "suits_numbers")
 
     def __init__(self, owner: Tiered) -> None:
         self.owner = owner
         self.spec = owner.spec
         self.function = owner.python
-        self.narrows = self.spec.options.default_float == "float32"
+        #: Whether calls have NumPy's dtypes, whatever their arguments.
+        self.is_wide = self.spec.options.default_float != "float32"
         #: Whether calls with Python's numbers alone have NumPy's dtypes.
         self.suits_numbers = owner.is_as_numpy(())
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the function."""
-        if not kwargs:
-            if self.suits_numbers and NUMBERS.issuperset(map(type, args)):
-                return self.function(*args)
-            if self._suits(args):
-                return self.function(*args)
-        return self.owner(args, kwargs)
-
-    def _suits(self, args: tuple[Any, ...]) -> bool:
-        """Whether NumPy makes a call as compiled code would: 64-bit floats are among small ones."""
-        is_wide, is_narrow = not self.narrows, False
-        for value in args:
+        """Call the function, where NumPy makes the call as compiled code would."""
+        if kwargs:
+            return self.owner(args, kwargs)
+        is_wide, is_narrow = self.is_wide, False
+        for value in args:  # In place: a call may take less than a microsecond.
             of = type(value)
-            if of is np.ndarray and value.size <= _BRIEF_SIZE:
+            if of in NUMBERS:
+                continue
+            if of is np.ndarray:
+                if value.size > _BRIEF_SIZE:
+                    return self.owner(args, kwargs)
                 if value.dtype is _FLOAT64:
                     is_wide = True
                 else:
@@ -307,9 +310,11 @@ class Brief:
                 is_wide = True
             elif of in _NARROW_SCALARS:
                 is_narrow = True
-            elif of not in NUMBERS:
-                return False
-        return is_wide or (self.suits_numbers and not is_narrow)
+            else:
+                return self.owner(args, kwargs)
+        if is_wide or (self.suits_numbers and not is_narrow):
+            return self.function(*args)
+        return self.owner(args, kwargs)
 
 
 def dispatcher_of(dispatcher: Any, values: Sequence[Any]) -> Any:

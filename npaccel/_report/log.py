@@ -153,17 +153,24 @@ class Tier:
         The arguments of the first one.
     state : str
         Who makes them.
-    calls : int
-        How many NumPy has made, but for those after it was found faster.
     numpy, compiled : float
         Seconds of a call; 0 where both weren't compared.
+    counted, untimed : int
+        Number of calls that NumPy has made, and of those among them that it will have made before
+        the next one is timed.
     """
 
     signature: str
     state: str = ""
-    calls: int = 0
     numpy: float = 0.0
     compiled: float = 0.0
+    counted: int = 0
+    untimed: int = 0
+
+    @property
+    def calls(self) -> int:
+        """How many calls NumPy has made, but for those after it was found faster."""
+        return self.counted - self.untimed
 
     @property
     def is_numpys(self) -> bool:

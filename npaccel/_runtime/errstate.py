@@ -21,18 +21,22 @@ ADVICE = "use 'ignore' or 'warn', and look for infinities and NaN in the results
 
 #: NumPy's settings: a context variable of objects that never change.
 _variable: Any = getattr(sys.modules.get("numpy._core.umath"), "_extobj_contextvar", None)
-_harmless: Any = None
+#: Returns those of this context; None where they can't be had.
+current = (lambda: None) if _variable is None else _variable.get
+#: Settings that have no effect. A short call compares them itself, without another frame.
+harmless: Any = object()
 
 
 def have_effect() -> bool:
     """Whether NumPy would raise, call, print or log something in this context."""
-    global _harmless
-    settings = None if _variable is None else _variable.get()
-    if settings is not None and settings is _harmless:
+    global harmless
+    settings = current()
+    if settings is harmless:
         return False
     if any(how not in WITHOUT_EFFECT for how in np.geterr().values()):
         return True
-    _harmless = settings
+    if settings is not None:
+        harmless = settings
     return False
 
 

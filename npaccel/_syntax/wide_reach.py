@@ -10,7 +10,7 @@ import functools
 import itertools
 import types
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -72,15 +72,23 @@ class NarrowReach:
         self.function = function
         #: Places that were read of code, and the code; None before the first call.
         self._last: tuple[list[_Place], _Known] | None = None
+        #: Names and the namespaces where they are looked up, if code leads to numbers alone.
+        self._plain: list[tuple[Callable[[str], Any], tuple[str, ...]]] | None = None
 
-    def is_left(self, values: Iterable[Any]) -> bool:
+    def is_left(self, values: Sequence[Any]) -> bool:
         """Whether a call with these arguments may meet 64-bit floats.
 
         Parameters
         ----------
-        values : iterable
-            The arguments of one call.
+        values : sequence
+            The arguments of one call. Those may be left out that can't have come to lead to any.
         """
+        if self._plain is not None and not values:
+            for get, names in self._plain:
+                if not PLAIN.issuperset(map(type, map(get, names))):
+                    break
+            else:
+                return False
         given = [value for value in values if not is_narrow(value)]
         places, known = self._last or (None, None)  # Other threads may be here as well.
         data = None if places is None else _data_of(places)
@@ -96,8 +104,24 @@ class NarrowReach:
         search.follow_function(self.function)
         if code_makes_wide(self.function.__code__) or search.run():
             return True
-        self._last = search.places(), search.known
+        places = search.places()
+        self._last = places, search.known
+        self._plain = _plain_names(places)
         return False
+
+
+def _plain_names(
+    places: list[_Place],
+) -> list[tuple[Callable[[str], Any], tuple[str, ...]]] | None:
+    """Return the names that were read of namespaces; None if other places were read, or code."""
+    if any(token is not _DATA for _, _, tokens in places for token in tokens):
+        return None
+    found = []
+    for read, space, _ in places:
+        if not isinstance(read, functools.partial):
+            return None
+        found.append((space.get, *read.args))
+    return found
 
 
 def _data_of(places: list[_Place]) -> list[Any] | None:
@@ -146,6 +170,11 @@ def is_narrow(value: Any) -> bool:
     return isinstance(value, ARRAYS) and not (
         is_wide(value) or value.dtype.hasobject or value.dtype.names
     )
+
+
+def is_flat(value: Any) -> bool:
+    """Whether a value can't come to lead to 64-bit floats, as long as its type and dtype stay."""
+    return type(value) in PLAIN or (isinstance(value, ARRAYS) and is_narrow(value))
 
 
 class _Known:
@@ -312,4 +341,4 @@ def _is_library(value: Any) -> bool:
     return is_module and value.__name__.partition(".")[0] in loop_detection.LIBRARIES
 
 
-__all__ = ["NarrowReach", "is_narrow", "reaches_wide"]
+__all__ = ["NarrowReach", "is_flat", "is_narrow", "reaches_wide"]
