@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from npaccel._numpy.host import measured_products
 from npaccel._numpy.host.blocked import MANY
 from npaccel._numpy.host.registration import Array, Form, kernel, operator, several, usable, writing
 
@@ -33,13 +32,14 @@ def stack_usable(multiplications: Any, *stacks: torch.Tensor) -> bool:
     return small and any(x.ndim > 2 for x in stacks) and usable(*stacks)
 
 
-#: Number of multiplications of float64 from which NumPy's BLAS is faster where torch's isn't
-#: made for the processor: its threads stay awake for a while, in the way of code that follows.
-_LARGE = 10**9
+#: Dtypes that NumPy's BLAS multiplies.
+_OF_BLAS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+#: Least size of each axis of matrices that the choice was measured for.
+_LEAST_AXIS = 9
 
 
 def product_usable(multiplications: Any, a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether NumPy's product is the faster one: of small matrices in stacks, or of large ones.
+    """Whether NumPy's product is the faster one: of small matrices in stacks, or by its BLAS.
 
     Parameters
     ----------
@@ -48,25 +48,17 @@ def product_usable(multiplications: Any, a: torch.Tensor, b: torch.Tensor) -> bo
     a, b : torch.Tensor
         Matrices or stacks of them, of one dtype.
     """
-    return stack_usable(multiplications, a, b) or is_large(multiplications, a, b)
+    return stack_usable(multiplications, a, b) or has_faster_blas(a, b)
 
 
-def is_large(multiplications: Any, a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether NumPy's product is the faster one because it's large; see `product_usable`."""
-    large = isinstance(multiplications, int) and multiplications >= _LARGE
-    of_doubles = a.dtype in (torch.float64, torch.complex128)
-    return large and of_doubles and usable(a, b) and _is_mkl_on_another_processor()
-
-
-@functools.cache
-def _is_mkl_on_another_processor() -> bool:
-    """Whether torch's BLAS is Intel's, and the processor not: MKL's AVX512 is for their own."""
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
+def has_faster_blas(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether NumPy's product is the faster one by its BLAS; see `product_usable`."""
+    if a.dtype not in _OF_BLAS or not usable(a, b):
         return False
-    has_mkl: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
-    return has_mkl and "AuthenticAMD" in text
+    sizes: list[Any] = [*a.shape[-2:], b.shape[-1]]
+    if not all(type(n) is int and n >= _LEAST_AXIS for n in sizes):
+        return False
+    return measured_products.is_numpys(a.dtype, *sizes)
 
 
 #: Inductor is not to bring their operands into memory: that is for their lowering to decide.
