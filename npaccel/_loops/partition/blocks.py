@@ -277,13 +277,14 @@ class _Builder(Hoisting):
 
     def _loop(self, statement: ast.For | ast.While) -> None:
         facts = self.facts
-        if facts.is_unrolled(statement) and not facts.reads_container(statement):
+        unbound = (_carried(statement) & self.host_values.locals) - self.bound
+        # Of a name that may have a value or none before it isn't known how to hand it on.
+        is_known = not unbound or (not self.depth and facts.is_alone(statement, unbound))
+        if is_known and facts.is_unrolled(statement) and not facts.reads_container(statement):
             self.add(statement)
             return
         may_be = facts.nests and not facts.in_nest and not facts.has_primitive(statement)
-        unbound = (_carried(statement) & self.host_values.locals) - self.bound
-        # Of a name that may have a value or none before it isn't known how to hand it on.
-        may_be = may_be and (not unbound or (not self.depth and facts.is_alone(statement, unbound)))
+        may_be = may_be and is_known
         hoisted: list[ast.Assign] = []
         named = self._with_parts_hoisted(statement, hoisted) if may_be else statement
         of_elements = may_be and may_be_elementwise(named, facts.containers)

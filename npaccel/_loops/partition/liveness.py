@@ -36,7 +36,7 @@ class _Liveness(Liveness):
         outputs = flow.writes & after & self.locals
         # What may stay unwritten comes out as it went in, if it was there.
         inputs = (flow.reads | ((outputs - flow.sure) & node.bound)) & self.locals
-        if isinstance(node, Nest):  # What has no value before it is only its own.
-            inputs -= flow.writes - node.bound
+        # What has no value before it is only its own.
+        inputs -= flow.writes - node.bound if isinstance(node, Nest) else node.unset
         node.inputs = tuple(sorted(inputs))
         node.outputs = tuple(sorted(outputs))

@@ -35,8 +35,8 @@ class Region(ast.stmt):
         Set by `liveness`.
     in_loop : bool
         Whether it runs more than once a call.
-    bound : frozenset of str
-        Names that surely have a value before it.
+    bound, unset : frozenset of str
+        Names that surely have a value before it, and that have none.
     """
 
     def __init__(
@@ -45,9 +45,11 @@ class Region(ast.stmt):
         definitions: Sequence[ast.stmt],
         in_loop: bool,
         bound: Names,
+        unset: Names,
     ) -> None:
         super().__init__()
         self.bound = bound
+        self.unset = unset
         self.statements = [*definitions, *statements]
         self.own = statements
         self.in_loop = in_loop

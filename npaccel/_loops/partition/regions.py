@@ -57,14 +57,35 @@ class Runs:
         """Make a region of the statements collected so far."""
         before, inside, after = self._sorted_out(self.run)
         self.out += before
-        if inside:
-            definitions = self.facts.definitions_for(inside)
-            bound = self.start | dataflow.of_statements(before).sure
-            self.out.append(Region(inside, definitions, self.depth > 0, bound))
+        bound = self.start | dataflow.of_statements(before).sure
+        while inside:
+            end, unset = self._end_of_region(inside, bound)
+            definitions = self.facts.definitions_for(inside[:end])
+            self.out.append(Region(inside[:end], definitions, self.depth > 0, bound, unset))
+            bound |= dataflow.of_statements(inside[:end]).sure
+            inside = inside[end:]
         self.out += after
         self.out += self.deferred
         self.run, self.deferred = [], []
         self.start = self.bound
+
+    def _end_of_region(self, inside: list[ast.stmt], bound: Names) -> tuple[int, Names]:
+        """Return how many statements one region takes, and names without a value before it.
+
+        A loop may not have written what is read after it, so that it counts as read before. Where
+        it surely has no value there, it's the region's own. Otherwise nobody can hand it on, and
+        another region begins where it's read.
+        """
+        late = self._read_late(inside, bound)
+        whole = ast.Module(inside, type_ignores=[])
+        if not late or (not self.depth and self.facts.is_alone(whole, late)):
+            return len(inside), late
+        ends = range(len(inside) - 1, 1, -1)
+        return next((n for n in ends if not self._read_late(inside[:n], bound)), 1), frozenset()
+
+    def _read_late(self, inside: list[ast.stmt], bound: Names) -> Names:
+        flow = dataflow.of_statements(inside)
+        return ((flow.reads & flow.writes) - bound) & self.host_values.locals
 
     def finished(self) -> list[ast.stmt]:
         self.flush()

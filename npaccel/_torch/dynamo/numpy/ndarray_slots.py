@@ -116,14 +116,14 @@ def _unpack_var_sequence(original: Any) -> Any:
                 "iteration over an array without dimensions",
                 "NumPy can't iterate over an array without dimensions.",
             )
-        if idxes is None and depends_on_data(shape[0]):
+        if depends_on_data(shape[0]):
             break_graph(
                 "iteration over an array whose length depends on the data",
                 "how many iterations there are is known only while the code runs.",
             )
-        # The number of iterations becomes a part of the signature.
-        places = range(int(shape[0])) if idxes is None else idxes
-        indices = map(ConstantVariable.create, places)
+        # The number of iterations becomes a part of the signature. Those that are asked for don't
+        # count, in 2.12 and before: what unpacks an array looks whether it has as many.
+        indices = map(ConstantVariable.create, range(int(shape[0])))
         return [emit_operator(tx, operator.getitem, [self, i]) for i in indices]
 
     return unpack

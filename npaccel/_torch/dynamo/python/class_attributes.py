@@ -14,7 +14,10 @@ from torch._dynamo.source import AttrSource, GetItemSource, TypeMROSource, TypeS
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.misc import SuperVariable
-from torch._dynamo.variables.user_defined import UserDefinedClassVariable
+from torch._dynamo.variables.user_defined import (
+    UserDefinedClassVariable,
+    UserDefinedObjectVariable,
+)
 
 from npaccel._torch.dynamo.numpy.calls import break_graph
 from npaccel._torch.dynamo.releases import GETATTR
@@ -108,6 +111,22 @@ def _reconstruct(original: Any) -> Any:
     return reconstruct
 
 
+def _set_property(original: Any) -> Any:
+    """Call the setter of a property, which may set something else than it's given."""
+
+    @functools.wraps(original)
+    def setattr_standard(self: Any, tx: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
+        text = name.as_python_constant() if name.is_python_constant() else None
+        found = None if text is None else inspect.getattr_static(type(self.value), text, None)
+        if not active.depth or kwargs or not isinstance(found, property) or found.fset is None:
+            return original(self, tx, name, *args, **kwargs)
+        source = self.get_source_by_walking_mro(text) if self.cls_source else None
+        setter = VariableTracker.build(tx, found.fset, source and AttrSource(source, "fset"))
+        return setter.call_function(tx, [self, *args], {})
+
+    return setattr_standard
+
+
 _TEST = "tests/compiler/test_stale_classes.py"
 
 PATCHES = (
@@ -122,6 +141,11 @@ PATCHES = (
     Patch(
         "torch._dynamo.variables.dicts.DunderDictVariable", "reconstruct", _reconstruct,
         "Dynamo gives an empty dict for `vars(p)`", _TEST, only="2.12-",
+    ),
+    Patch(
+        UserDefinedObjectVariable, "method_setattr_standard", _set_property,
+        "Dynamo reads what a property's setter was given, not what it has set",
+        "tests/compiler/test_object_writes.py", read="2.11", only="2.11",
     ),
 )  # fmt: skip
 
