@@ -107,7 +107,7 @@ def lying_as_joined(found: torch.Tensor, parts: Sequence[torch.Tensor]) -> torch
     return _in_order(found, axes_by_memory([steps_in(x, x.shape) for x in parts]))
 
 
-def lying_like(found: torch.Tensor, model: Any, order: str = "K") -> torch.Tensor:
+def lying_like(found: torch.Tensor, model: Any, order: str | None = "K") -> torch.Tensor:
     """Return an array of a model's shape, or a copy of it, that lies in memory as the model does.
 
     Parameters
@@ -115,9 +115,10 @@ def lying_like(found: torch.Tensor, model: Any, order: str = "K") -> torch.Tenso
     found : tensor
     model : object
         If it isn't a tensor of as many axes, C order is meant by "K".
-    order : {"K", "C", "F", "A"}
+    order : {"K", "C", "F", "A", None}
         NumPy's keyword.
     """
+    order = "K" if order is None else order
     if not isinstance(model, torch.Tensor):
         return lying_as_numpys(found, [found], "C" if order == "K" else order)
     if order != "K" or model.ndim != found.ndim:

@@ -97,10 +97,10 @@ def flatten(a: torch.Tensor, order: str = "C") -> torch.Tensor:
 
 
 @implements("numpy.ndarray.copy", elementwise=True)
-def copy(a: torch.Tensor, order: str = "C") -> torch.Tensor:
+def copy(a: torch.Tensor, order: str | None = "C") -> torch.Tensor:
     """`numpy.ndarray.copy`."""
     check_placed(order)
-    if order == "C":
+    if order in ("C", None):
         return a.clone(memory_format=torch.contiguous_format)
     return lying_like(a.clone(), a, order)
 

@@ -147,7 +147,7 @@ def _like_shape(make: _Maker) -> Callable[..., torch.Tensor]:
     def create(
         a: Any,
         dtype: Any = None,
-        order: str = "K",
+        order: str | None = "K",
         subok: bool = True,
         shape: Shape = None,
         *,
@@ -175,7 +175,7 @@ def full_like(
     a: Any,
     fill_value: Any,
     dtype: Any = None,
-    order: str = "K",
+    order: str | None = "K",
     subok: bool = True,
     shape: Shape = None,
     *,

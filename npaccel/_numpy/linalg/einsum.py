@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -200,7 +200,24 @@ def _terms(terms: list[list[str]], output: list[str], x: list[torch.Tensor]) -> 
     return math.prod(size for label, size in sizes.items() if label not in output)
 
 
-@implements(np.einsum, zero_d="scalar")
+def _kind_of_sum(*operands: Any, optimize: Any = False, **_: Any) -> Literal["scalar", "array"]:
+    """Say what `einsum` gives for a number: an array where matrices were multiplied last.
+
+    NumPy says it of arrays with a few elements.
+    """
+    if optimize is False:
+        return "scalar"
+    small: list[Any] = [
+        np.ones([min(int(n), 2) for n in np.shape(one)])
+        if isinstance(one, torch.Tensor | np.ndarray)
+        else one
+        for one in operands
+    ]
+    found = np.einsum(*small, optimize=optimize)
+    return "array" if isinstance(found, np.ndarray) else "scalar"
+
+
+@implements(np.einsum, zero_d="scalar", zero_d_of=_kind_of_sum)
 def einsum(
     *operands: Any,
     out: torch.Tensor | None = None,

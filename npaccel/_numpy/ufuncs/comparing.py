@@ -108,11 +108,11 @@ def nan_to_num(
     elif given.dtype.is_floating_point:
         found = _replaced(given, nan, posinf, neginf)
     else:
-        found = given.clone() if copy else given
+        found = given.clone() if copy or not given.ndim else given
     if copy or found is given:
         return found
     given.copy_(found)
-    return given
+    return given if given.ndim else found
 
 
 # -- kinds of numbers

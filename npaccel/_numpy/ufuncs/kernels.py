@@ -21,7 +21,13 @@ from npaccel._numpy.host import kernels as host
 from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._numpy.host.registration import as_array
 from npaccel._numpy.ufuncs import integers
-from npaccel._numpy.ufuncs.integers import Compute, Operand, dtype_of_first, is_integral
+from npaccel._numpy.ufuncs.integers import (
+    NEGATIVE_POWER,
+    Compute,
+    Operand,
+    dtype_of_first,
+    is_integral,
+)
 from npaccel._numpy.ufuncs.kernel_selection import (
     as_tensors,
     complex_or,
@@ -231,9 +237,6 @@ def complex_reciprocal(x: torch.Tensor) -> torch.Tensor:
     return torch.complex(torch.where(wide, inverse, small), -torch.where(wide, small, inverse))
 
 
-_NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
-
-
 def _is_empty(x: Operand) -> bool:
     return isinstance(x, torch.Tensor) and surely(x.numel() == 0)
 
@@ -250,10 +253,10 @@ def power(a: Operand, b: Operand) -> torch.Tensor:
     if is_integral(dtype):
         if isinstance(b, int) and b < 0:
             if not _is_empty(a):
-                raise ValueError(_NEGATIVE_POWER)
+                raise ValueError(NEGATIVE_POWER)
             b = 0
         if isinstance(b, torch.Tensor) and b.dtype.is_signed and not _is_empty(a):
-            refuse_where(b < 0, ValueError(_NEGATIVE_POWER))
+            refuse_where(b < 0, ValueError(NEGATIVE_POWER))
         return integers.power(a, b)  # type: ignore[no-any-return]
     if dtype.is_complex:
         return _complex_power(a, b)
