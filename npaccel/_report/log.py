@@ -153,18 +153,19 @@ class Tier:
         The arguments of the first one.
     state : str
         Who makes them.
+    counted : int
+        Number of calls that NumPy has made, and is to make before the next one is timed.
     numpy, compiled : float
         Seconds of a call; 0 where both weren't compared.
-    counted, untimed : int
-        Number of calls that NumPy has made, and of those among them that it will have made before
-        the next one is timed.
+    untimed : int
+        Number of those among them that it hasn't made yet.
     """
 
     signature: str
     state: str = ""
+    counted: int = 0
     numpy: float = 0.0
     compiled: float = 0.0
-    counted: int = 0
     untimed: int = 0
 
     @property

@@ -16,6 +16,9 @@ tool = importlib.import_module("scipy_own_tests")
 SITE = Path(scipy.__file__).parents[1]
 
 
+@pytest.mark.skipif(
+    not scipy.__version__.startswith("1.17."), reason="the excuses name tests of SciPy 1.17"
+)
 def test_excuses_are_few_and_about_tests_that_are_there():
     excuses = tool.excuses()
     assert 0 < len(excuses) <= 20

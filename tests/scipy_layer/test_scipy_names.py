@@ -199,6 +199,7 @@ def test_tables_by_function_know_both():
     assert table[scipy.interpolate.CubicSpline] == 2
 
 
+@pytest.mark.filterwarnings("ignore:`tsearch`:DeprecationWarning")  # From SciPy 1.18 on.
 def test_an_object_of_tensors_counts_as_one_among_arguments():
     tree = nsp.spatial.KDTree(torch.from_numpy(POINTS))
     other = nsp.spatial.KDTree(torch.from_numpy(POINTS[:4]))

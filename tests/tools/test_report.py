@@ -318,7 +318,7 @@ def test_the_verdict_and_the_lines_agree(tier, engine, told):
 def test_kinds_of_arguments_that_numpy_gets_stand_in_one_line():
     log = Log()
     for i in range(5):
-        log.add_tier(Tier(f"t: {2**i}", "NumPy's so far", calls=i + 1))
+        log.add_tier(Tier(f"t: {2**i}", "NumPy's so far", counted=i + 1))
     log.add_tier(Tier("t: 32", "compiled", 7, 6e-6, 2e-6))
     log.add_tier(Tier("t: 64", "compiled", 7, 6e-6, 3e-6))
     lines = [

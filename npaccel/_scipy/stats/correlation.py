@@ -196,13 +196,17 @@ def linregress(
     keepdims: bool = False,
 ) -> Any:
     """A line through points; batches of them along an axis."""
+    given = floats(x, y)
     # Of floats of 32 bits, too, NumPy's products are of 64.
-    first, second = along(axis, *(v.to(torch.float64) for v in floats(x, y)))
+    first, second = along(axis, *(v.to(torch.float64) for v in given))
     n = first.shape[-1]
     if n != second.shape[-1] or n < 3:
         raise ValueError("SciPy knows")
     if not scipy_since(1, 18):
         holds(~constant(first)[0].any(), "all x values are identical")
+    else:
+        for one in (first, second):
+            holds(~constant(one)[0].any(), "SciPy warns of numbers that are all the same")
     centres = mean(first), mean(second)
     dx, dy = first - centres[0].unsqueeze(-1), second - centres[1].unsqueeze(-1)
     xx, xy, yy = ((p * q).mean(-1) for p, q in ((dx, dx), (dx, dy), (dy, dy)))
@@ -220,6 +224,8 @@ def linregress(
         "stderr": error,
         "intercept_stderr": error * torch.sqrt(xx + centres[0] ** 2),
     }
+    if scipy_since(1, 18):
+        found = {name: value.to(given[0].dtype) for name, value in found.items()}
     return result("LinregressResult")(
         **{name: kept(value, axis, keepdims, x) for name, value in found.items()}
     )
