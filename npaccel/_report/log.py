@@ -170,7 +170,7 @@ class Tier:
 
     @property
     def calls(self) -> int:
-        """How many calls NumPy has made, but for those after it was found faster."""
+        """Number of calls that NumPy has made, but for those after it was found faster."""
         return self.counted - self.untimed
 
     @property

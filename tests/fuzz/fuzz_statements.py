@@ -107,6 +107,10 @@ def loop(s: Scope) -> str | None:
         f"for i in range({count}):\n    if i == 1:\n        continue\n    {x}[i:] += i",
         f"{name} = {x}\nwhile {name}.ndim > 1:\n    {name} = {name}.sum(axis=0)",
         f"{name} = sum({x}[i] for i in range({count}))",
+        # Names that the loop binds first.
+        f"for i in range({x}.shape[0] and 2):\n    {name} = {x}[0] * i\n{name} = {name} + 1",
+        f"for i in range(2):\n    {name} = {x} + i\n{name} = {name} * {y}",
+        f"for scale_of in (1, {s.number()}):\n    {name} = {x} * scale_of",
     ))  # fmt: skip
 
 
