@@ -37,6 +37,8 @@ from torch.utils._sympy.value_ranges import SymPyValueRangeAnalysis, ValueRanges
 from npaccel._torch.patching import Patch, patched
 
 _EITHER: Any = ValueRanges(sympy.false, sympy.true)
+#: SymPy's and torch's; 2.12 has some of SymPy's.
+_LEAST, _GREATEST = (Min, sympy.Min), (Max, sympy.Max)
 
 
 @contextlib.contextmanager
@@ -87,13 +89,13 @@ def _from_the_front(original: Any) -> Any:
 def _is_natural(index: Any, size: Any) -> bool:
     """Whether an index can't be negative, whatever the size of the array is."""
     index = sympy.sympify(index)
-    if isinstance(index, Min | Max):
-        quantified = all if isinstance(index, Min) else any
+    if isinstance(index, (*_LEAST, *_GREATEST)):
+        quantified = all if isinstance(index, _LEAST) else any
         return quantified(_is_natural(part, size) for part in index.args)
     if index == size or index.is_nonnegative:
         return True
     if isinstance(index, sympy.Add):  # u - min(4, u)
-        least = [-term for term in index.args if isinstance(-term, Min)]
+        least = [-term for term in index.args if isinstance(-term, _LEAST)]
         return len(least) == 1 and index + least[0] in least[0].args
     if free_unbacked_symbols(index):
         return False
@@ -104,7 +106,8 @@ def _is_natural(index: Any, size: Any) -> bool:
 def _simplified(original: Any) -> Any:
     def simplify(self: Any, index: Any, ranges: Mapping[Any, Any]) -> Any:
         if any(
-            not atom.free_symbols.isdisjoint(ranges) for atom in sympy.sympify(index).atoms(Max)
+            not atom.free_symbols.isdisjoint(ranges)
+            for atom in sympy.sympify(index).atoms(*_GREATEST)
         ):
             return index
         return original(self, index, ranges)
