@@ -87,6 +87,7 @@ def test_large_matrices_are_measured_by_smaller_ones():
     assert math.prod(found) <= measured_products._MOST
     assert found[0] >= found[1] == found[2] > 100
     assert math.prod(measured_products._like((60, 60, 72))) <= 64**3
+    assert math.prod(measured_products._like((10**8, 16, 16))[:2]) <= 2**21
     kinds = {measured_products._like((n, n, n)) for n in range(9, 512)}
     assert len(kinds) <= 14
     for n in range(9, 2000):
@@ -98,6 +99,15 @@ def test_matrices_between_small_and_large_ones_are_torchs(faster):
     found = {n: measured_products.is_numpys(torch.float64, n, n, n) for n in (64, 65, 999, 1000)}
     numpys = faster == "numpy"
     assert found == {64: numpys, 65: False, 999: False, 1000: numpys}
+
+
+def test_errors_of_a_measurement_are_the_callers(cache, monkeypatch):
+    def fail(*_):
+        raise MemoryError("no room for matrices")
+
+    monkeypatch.setattr(measured_products, "_timed", fail)
+    with pytest.raises(MemoryError, match="no room"):
+        measured_products.is_numpys(torch.float64, 16, 16, 16)
 
 
 def test_both_are_timed(cache):

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,9 @@ from npaccel._runtime import artifacts
 _ONE_THREADS = 2**18
 #: Number of multiplications from which other threads' delay is small beside them.
 _LARGE = 10**9
-#: Greatest number of multiplications that are timed; larger matrices are like those.
-_MOST = 2**28
+#: Greatest number of multiplications that are timed, and of elements of a matrix; larger ones are
+#: like those.
+_MOST, _MOST_ELEMENTS = 2**28, 2**21
 #: Seconds that calls of torch's take more than NumPy's in compiled code.
 _CALL = 2e-6
 #: Share of torch's time that NumPy may take for small and for large matrices: where both are about
@@ -61,7 +62,8 @@ def is_numpys(dtype: torch.dtype, rows: int, inner: int, columns: int) -> bool:
 def _like(sizes: tuple[int, ...]) -> tuple[int, ...]:
     """Return sizes of which two are told apart in each octave, of not too large matrices."""
     found = [_rounded(size) for size in sizes]
-    while math.prod(found) > (_ONE_THREADS if math.prod(sizes) <= _ONE_THREADS else _MOST):
+    most = _ONE_THREADS if math.prod(sizes) <= _ONE_THREADS else _MOST
+    while math.prod(found) > most or math.prod(sorted(found)[1:]) > _MOST_ELEMENTS:
         largest = max(found)
         found = [size // 2 if size == largest else size for size in found]
     return tuple(found)
@@ -90,25 +92,25 @@ def _measured(dtype: torch.dtype, rows: int, inner: int, columns: int) -> tuple[
     """Return the seconds that a product takes in torch and in NumPy.
 
     In a thread of its own, which no mode of torch's reaches: this may be asked in a capture.
+
+    Raises
+    ------
+    MemoryError, RuntimeError
+        If there is no memory for the matrices, or for a thread.
     """
-    found: list[float] = []
+    with ThreadPoolExecutor(1, "npaccel-products") as threads:
+        return threads.submit(_timed, dtype, rows, inner, columns).result()
 
-    def measure() -> None:
-        a = torch.full((rows, inner), 0.5, dtype=dtype)
-        b = torch.full((inner, columns), 0.5, dtype=dtype)
-        out = torch.empty((rows, columns), dtype=dtype)
-        first, second, result = a.numpy(), b.numpy(), out.numpy()
-        for product in (
-            lambda: torch.mm(a, b, out=out),
-            lambda: np.matmul(first, second, out=result),
-        ):
-            found.append(_seconds(product))
-            time.sleep(_PAUSE)
 
-    thread = threading.Thread(target=measure, name="npaccel-products", daemon=True)
-    thread.start()
-    thread.join()
-    torchs, numpys = found
+def _timed(dtype: torch.dtype, rows: int, inner: int, columns: int) -> tuple[float, float]:
+    a = torch.full((rows, inner), 0.5, dtype=dtype)
+    b = torch.full((inner, columns), 0.5, dtype=dtype)
+    out = torch.empty((rows, columns), dtype=dtype)
+    first, second, result = a.numpy(), b.numpy(), out.numpy()
+    torchs = _seconds(lambda: torch.mm(a, b, out=out))
+    time.sleep(_PAUSE)
+    numpys = _seconds(lambda: np.matmul(first, second, out=result))
+    time.sleep(_PAUSE)
     return torchs, numpys
 
 
