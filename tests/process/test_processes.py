@@ -74,7 +74,11 @@ def later(x):
     return np.sin(x) * 2 + (np.cos(x) - np.cos(x) + 1)
 
 def child():
-    return [right(), threads(), right(later), forked(right)]
+    first = right()
+    for _ in range(100):  # Where the machine is busy a call may not wait for threads.
+        if threads() == 1:
+            right()
+    return [first, threads(), right(later), forked(right)]
 
 answer(parent=[first, right(), right(later)], parallel=threads() > 1,
        children=[forked(child), forked(right)], after=right())
