@@ -31,6 +31,19 @@ CALLS = {
 }
 
 
+def test_kinds_of_sums_do_not_fix_sizes():
+    def trace(a):
+        return np.einsum("ij,ji->", a, a, optimize=True)
+
+    jitted = npaccel.jit(trace, backend="eager", dynamic=True, cache=False)
+    for n in range(3, 9):
+        a = np.arange(n * n).reshape(n, n)
+        found = jitted(a)
+        assert isinstance(found, np.ndarray)
+        assert found == trace(a)
+    assert len(jitted.report().graphs) == 1
+
+
 def outcome(function, x):
     given = x.copy("K")
     try:

@@ -64,6 +64,14 @@ def test_thin_matrices_are_torchs(shapes, cache, monkeypatch):
     np.testing.assert_array_equal(npaccel.jit(np.matmul, backend="eager")(a, b), a @ b)
 
 
+def test_small_matrices_of_stacks_are_torchs(cache, monkeypatch):
+    """Its threads share them out; NumPy's loop over them has one."""
+    monkeypatch.setattr(measured_products, "_measured", None)
+    stack = np.arange(4 * 20 * 20.0).reshape(4, 20, 20)
+    found = npaccel.jit(np.matmul, backend="eager")(stack, stack)
+    np.testing.assert_array_equal(found, stack @ stack)
+
+
 def test_a_measurement_is_kept(cache, monkeypatch):
     measured = []
 
@@ -98,6 +106,7 @@ def test_matrices_between_small_and_large_ones_are_torchs(faster):
     """NumPy's threads would look for more work, in the way of the loops that follow."""
     found = {n: measured_products.is_numpys(torch.float64, n, n, n) for n in (64, 65, 999, 1000)}
     numpys = faster == "numpy"
+    assert measured_products.is_numpys(torch.float64, 1000, 1000, 1000, is_stack=True) == numpys
     assert found == {64: numpys, 65: False, 999: False, 1000: numpys}
 
 

@@ -58,7 +58,9 @@ def has_faster_blas(a: torch.Tensor, b: torch.Tensor) -> bool:
     sizes: list[Any] = [*a.shape[-2:], b.shape[-1]]
     if not all(type(n) is int and n >= _LEAST_AXIS for n in sizes):
         return False
-    return measured_products.is_numpys(a.dtype, *sizes)
+    # Small matrices of stacks are multiplied by all threads in torch.
+    is_stack = max(a.ndim, b.ndim) > 2
+    return measured_products.is_numpys(a.dtype, *sizes, is_stack=is_stack)
 
 
 #: Inductor is not to bring their operands into memory: that is for their lowering to decide.

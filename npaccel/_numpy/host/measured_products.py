@@ -43,7 +43,9 @@ _BLOCKS, _FEW_BLOCKS, _SECONDS = 5, 3, 0.5e-3
 _PAUSE = 5e-3
 
 
-def is_numpys(dtype: torch.dtype, rows: int, inner: int, columns: int) -> bool:
+def is_numpys(
+    dtype: torch.dtype, rows: int, inner: int, columns: int, *, is_stack: bool = False
+) -> bool:
     """Whether NumPy's BLAS is faster than torch's.
 
     Parameters
@@ -52,9 +54,10 @@ def is_numpys(dtype: torch.dtype, rows: int, inner: int, columns: int) -> bool:
         One that NumPy's BLAS has.
     rows, inner, columns : int
         Sizes of the axes of two matrices that are multiplied.
+    is_stack : bool
+        Whether there are many of them: then the choice is torch's but for large ones.
     """
-    multiplications = rows * inner * columns
-    if _ONE_THREADS < multiplications < _LARGE:
+    if (0 if is_stack else _ONE_THREADS) < rows * inner * columns < _LARGE:
         return False
     return _is_numpys(dtype, *_like((rows, inner, columns)))
 

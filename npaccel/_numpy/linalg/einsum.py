@@ -208,7 +208,7 @@ def _kind_of_sum(*operands: Any, optimize: Any = False, **_: Any) -> Literal["sc
     if optimize is False:
         return "scalar"
     small: list[Any] = [
-        np.ones([min(int(n), 2) for n in np.shape(one)])
+        np.ones([1 if surely(n == 1) else 2 for n in one.shape])
         if isinstance(one, torch.Tensor | np.ndarray)
         else one
         for one in operands
