@@ -292,16 +292,12 @@ class Brief:
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call the function, where NumPy makes the call as compiled code would."""
-        if kwargs:
-            return self.owner(args, kwargs)
         is_wide, is_narrow = self.is_wide, False
         for value in args:  # In place: a call may take less than a microsecond.
             of = type(value)
             if of in NUMBERS:
                 continue
-            if of is np.ndarray:
-                if value.size > _BRIEF_SIZE:
-                    return self.owner(args, kwargs)
+            if of is np.ndarray and value.size <= _BRIEF_SIZE:
                 if value.dtype is _FLOAT64:
                     is_wide = True
                 else:
@@ -311,9 +307,10 @@ class Brief:
             elif of in _NARROW_SCALARS:
                 is_narrow = True
             else:
-                return self.owner(args, kwargs)
-        if is_wide or (self.suits_numbers and not is_narrow):
-            return self.function(*args)
+                break
+        else:
+            if not kwargs and (is_wide or (self.suits_numbers and not is_narrow)):
+                return self.function(*args)
         return self.owner(args, kwargs)
 
 

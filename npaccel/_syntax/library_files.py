@@ -7,12 +7,11 @@ import os
 import site
 import sys
 import sysconfig
-from pathlib import Path
+
+from npaccel._syntax.loop_detection import PACKAGES
 
 #: Names of folders in which libraries are installed, of whichever environment.
 _INSTALLED = ("site-packages", "dist-packages")
-#: Libraries that may lie elsewhere: on PYTHONPATH, say.
-_KNOWN = ("numpy", "scipy", "sklearn", "torch")
 
 
 @functools.cache
@@ -20,17 +19,14 @@ def library_folders() -> tuple[str, ...]:
     """Return the folders of libraries, each with a separator at its end.
 
     Besides this environment's: the user's own, those of an environment below it, as with
-    ``--system-site-packages``, and of packages that lie by themselves.
+    ``--system-site-packages``, and those of known packages, which may lie elsewhere.
     """
     paths = sysconfig.get_paths()
     folders = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     folders |= {*site.getsitepackages(), site.getusersitepackages()}
     folders |= {path for path in sys.path if os.path.basename(path.rstrip(os.sep)) in _INSTALLED}
-    for name in _KNOWN:
-        file = getattr(sys.modules.get(name), "__file__", None)
-        if file is not None:
-            folders.add(os.path.dirname(file))
-    folders.add(str(Path(__file__).resolve().parent.parent))
+    for name in PACKAGES & sys.modules.keys():
+        folders |= set(getattr(sys.modules[name], "__path__", ()))
     return tuple(os.path.join(folder, "") for folder in sorted(folders))
 
 

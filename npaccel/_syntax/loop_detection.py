@@ -14,10 +14,12 @@ from typing import Any
 from npaccel._runtime.callables import is_jitted
 from npaccel._syntax import source
 
-#: Functions of these are computed with, not looked into.
-LIBRARIES = frozenset(
+#: Packages of libraries that programs with arrays have.
+PACKAGES = frozenset(
     {"numpy", "scipy", "sklearn", "torch", "numba", "jax", "npaccel", "pandas", "matplotlib"}
-) | frozenset(sys.stdlib_module_names)
+)
+#: Functions of these are computed with, not looked into.
+LIBRARIES = PACKAGES | frozenset(sys.stdlib_module_names)
 
 #: `npaccel.fori_loop` and the like, which enter themselves here.
 CONTROL_FLOW: set[types.FunctionType] = set()

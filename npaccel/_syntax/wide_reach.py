@@ -35,6 +35,8 @@ _HOLDERS = (*_CONTAINERS, *ARRAYS, torch.Tensor, types.MethodType, functools.par
 _Read = Callable[[Any], list[Any]]
 #: The read, its code or module, and tokens of what was there (`_token`).
 _Place = tuple[_Read, Any, list[Any]]
+#: Looks a name up in a namespace, and the names that are.
+_Names = tuple[Callable[[str], Any], tuple[str, ...]]
 #: Stands for data, which are looked at each time and not kept alive.
 _DATA = object()
 
@@ -72,8 +74,8 @@ class NarrowReach:
         self.function = function
         #: Places that were read of code, and the code; None before the first call.
         self._last: tuple[list[_Place], _Known] | None = None
-        #: Names and the namespaces where they are looked up, if code leads to numbers alone.
-        self._plain: list[tuple[Callable[[str], Any], tuple[str, ...]]] | None = None
+        #: Names that are read, if code leads to data by names of modules alone.
+        self._plain: list[_Names] | None = None
 
     def is_left(self, values: Sequence[Any]) -> bool:
         """Whether a call with these arguments may meet 64-bit floats.
@@ -110,10 +112,8 @@ class NarrowReach:
         return False
 
 
-def _plain_names(
-    places: list[_Place],
-) -> list[tuple[Callable[[str], Any], tuple[str, ...]]] | None:
-    """Return the names that were read of namespaces; None if other places were read, or code."""
+def _plain_names(places: list[_Place]) -> list[_Names] | None:
+    """Return the names that were read of modules; None if other places were read, or code."""
     if any(token is not _DATA for _, _, tokens in places for token in tokens):
         return None
     found = []

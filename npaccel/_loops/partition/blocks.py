@@ -277,9 +277,7 @@ class _Builder(Hoisting):
 
     def _loop(self, statement: ast.For | ast.While) -> None:
         facts = self.facts
-        unbound = (_carried(statement) & self.host_values.locals) - self.bound
-        # Of a name that may have a value or none before it isn't known how to hand it on.
-        is_known = not unbound or (not self.depth and facts.is_alone(statement, unbound))
+        is_known = self._are_unset([statement], self._perhaps_unset([statement], self.bound))
         if is_known and facts.is_unrolled(statement) and not facts.reads_container(statement):
             self.add(statement)
             return
@@ -341,7 +339,7 @@ class _Builder(Hoisting):
             single = before.split if len(before.loops) > 1 else [before]
             loops = [*before.loops, *made.loops]
             both = Nest(loops, [*single, made], before.bound, before.of_elements)
-            if _carried(both) & self.host_values.locals <= both.bound:
+            if not self._perhaps_unset([both], both.bound):
                 self.out.pop()
                 made = both
         self.out.append(made)
@@ -390,9 +388,3 @@ class _Builder(Hoisting):
         new.__dict__["npaccel_original"] = original
         self.facts.loops.append(new)
         self.out.append(ast.copy_location(new, statement))
-
-
-def _carried(statement: ast.stmt) -> Names:
-    """Return names that a statement assigns to, and may read before."""
-    flow = dataflow.of_statement(statement)
-    return flow.reads & flow.writes

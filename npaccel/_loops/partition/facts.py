@@ -68,9 +68,9 @@ class Facts:
 
     # -- Questions about nodes ------------------------------------------------
 
-    def is_alone(self, node: ast.AST, names: Names) -> bool:
+    def is_alone(self, part: Iterable[ast.AST], names: Names) -> bool:
         """Whether names are assigned to nowhere but in a part of the function."""
-        own = dataflow.stores([node])
+        own = dataflow.stores(part)
         return all(own[name] == self._stores[name] for name in names)
 
     def callee_loops(self, node: ast.expr) -> bool:

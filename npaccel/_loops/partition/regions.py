@@ -73,19 +73,23 @@ class Runs:
         """Return how many statements one region takes, and names without a value before it.
 
         A loop may not have written what is read after it, so that it counts as read before. Where
-        it surely has no value there, it's the region's own. Otherwise nobody can hand it on, and
-        another region begins where it's read.
+        it surely has no value there, it's the region's own. Otherwise another region begins where
+        it's read.
         """
-        late = self._read_late(inside, bound)
-        whole = ast.Module(inside, type_ignores=[])
-        if not late or (not self.depth and self.facts.is_alone(whole, late)):
-            return len(inside), late
+        names = self._perhaps_unset(inside, bound)
+        if self._are_unset(inside, names):
+            return len(inside), names
         ends = range(len(inside) - 1, 1, -1)
-        return next((n for n in ends if not self._read_late(inside[:n], bound)), 1), frozenset()
+        return next((n for n in ends if not self._perhaps_unset(inside[:n], bound)), 1), frozenset()
 
-    def _read_late(self, inside: list[ast.stmt], bound: Names) -> Names:
-        flow = dataflow.of_statements(inside)
+    def _perhaps_unset(self, statements: Sequence[ast.stmt], bound: Names) -> Names:
+        """Return names that statements write and may read before, which may have no value then."""
+        flow = dataflow.of_statements(statements)
         return ((flow.reads & flow.writes) - bound) & self.host_values.locals
+
+    def _are_unset(self, statements: Sequence[ast.stmt], names: Names) -> bool:
+        """Whether names surely have no value before statements: nobody could hand on others."""
+        return not names or (not self.depth and self.facts.is_alone(statements, names))
 
     def finished(self) -> list[ast.stmt]:
         self.flush()

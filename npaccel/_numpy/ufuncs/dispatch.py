@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -36,14 +36,7 @@ from npaccel._numpy.core.dtypes import (
 )
 from npaccel._numpy.core.layouts import lying_as_numpys
 from npaccel._numpy.host import kernels as host
-from npaccel._numpy.ufuncs.integers import (
-    NEGATIVE_POWER,
-    SIGNED,
-    Compute,
-    either,
-    is_integral,
-)
-from npaccel._runtime.torch.symbolic_sizes import refuse_where
+from npaccel._numpy.ufuncs.integers import SIGNED, Compute, either
 
 _REPRESENTATIVE: dict[type, Any] = {bool: True, int: 1, float: 1.0, complex: 1j}
 _COMPARISONS: dict[np.ufunc, Any] = {
@@ -73,6 +66,9 @@ class Kernel:
         As in the table.
     note : str
         As in the table.
+    masked : callable, optional
+        Takes the operands and the mask of ``where=``, and returns operands for which `compute`
+        raises only where NumPy computes.
     """
 
     ufunc: np.ufunc
@@ -80,6 +76,7 @@ class Kernel:
     numbers: Literal["no", "right", "both"] = "no"
     tolerance: float | None = None
     note: str = ""
+    masked: Callable[..., Sequence[Any]] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,8 +217,8 @@ def call(
     mask = None if where is True else _mask(where)
     tensors = [x for x in (*operands, mask) if isinstance(x, torch.Tensor)]
     _check_shapes(tensors, outs)
-    if mask is not None and kernel.ufunc is np.power:
-        operands = _computed_powers(operands[0], operands[1], mask)
+    if mask is not None and kernel.masked is not None:
+        operands = kernel.masked(*operands, mask)
     if not any(isinstance(x, torch.Tensor) or is_symbolic(x) for x in operands):
         found = _constant(kernel.ufunc, operands, request)
     else:
@@ -261,20 +258,6 @@ def compute(
     if ufunc.nout == 1:
         return cast(found, results[0])
     return tuple(cast(part, dtype) for part, dtype in zip(found, results, strict=True))
-
-
-def _computed_powers(base: Any, exponent: Any, mask: torch.Tensor) -> list[Any]:
-    """Return a base and an exponent that is 0 where nothing is computed: NumPy raises for others.
-
-    Integers have no negative powers.
-    """
-    if isinstance(exponent, torch.Tensor) and is_integral(exponent.dtype):
-        return [base, torch.where(mask, exponent, 0)]
-    is_negative = type(exponent) is int and exponent < 0
-    if is_negative and isinstance(base, torch.Tensor) and is_integral(base.dtype):
-        refuse_where(mask, ValueError(NEGATIVE_POWER))
-        return [base, 0]
-    return [base, exponent]
 
 
 def _mask(where: Any) -> torch.Tensor:

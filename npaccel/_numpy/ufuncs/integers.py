@@ -34,10 +34,6 @@ INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 
 
-#: NumPy's text for it.
-NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
-
-
 def dtype_of_first(*operands: Operand) -> torch.dtype:
     """Return the dtype of the first tensor among the operands."""
     return next(x.dtype for x in operands if isinstance(x, torch.Tensor))

@@ -21,13 +21,7 @@ from npaccel._numpy.host import kernels as host
 from npaccel._numpy.host.own_derivatives import with_slopes
 from npaccel._numpy.host.registration import as_array
 from npaccel._numpy.ufuncs import integers
-from npaccel._numpy.ufuncs.integers import (
-    NEGATIVE_POWER,
-    Compute,
-    Operand,
-    dtype_of_first,
-    is_integral,
-)
+from npaccel._numpy.ufuncs.integers import Compute, Operand, dtype_of_first, is_integral
 from npaccel._numpy.ufuncs.kernel_selection import (
     as_tensors,
     complex_or,
@@ -237,6 +231,9 @@ def complex_reciprocal(x: torch.Tensor) -> torch.Tensor:
     return torch.complex(torch.where(wide, inverse, small), -torch.where(wide, small, inverse))
 
 
+_NEGATIVE_POWER = "Integers to negative integer powers are not allowed."
+
+
 def _is_empty(x: Operand) -> bool:
     return isinstance(x, torch.Tensor) and surely(x.numel() == 0)
 
@@ -253,10 +250,10 @@ def power(a: Operand, b: Operand) -> torch.Tensor:
     if is_integral(dtype):
         if isinstance(b, int) and b < 0:
             if not _is_empty(a):
-                raise ValueError(NEGATIVE_POWER)
+                raise ValueError(_NEGATIVE_POWER)
             b = 0
         if isinstance(b, torch.Tensor) and b.dtype.is_signed and not _is_empty(a):
-            refuse_where(b < 0, ValueError(NEGATIVE_POWER))
+            refuse_where(b < 0, ValueError(_NEGATIVE_POWER))
         return integers.power(a, b)  # type: ignore[no-any-return]
     if dtype.is_complex:
         return _complex_power(a, b)
@@ -264,6 +261,28 @@ def power(a: Operand, b: Operand) -> torch.Tensor:
         # torch's root of -inf is NaN, and of -0.0 it is -0.0: not so the power
         b = torch.full_like(a, b)
     return torch.pow(a, b)
+
+
+def masked_power(a: Any, b: Any, mask: torch.Tensor) -> tuple[Any, Any]:
+    """Return a base, and an exponent that is 0 where nothing is computed, so that nothing raises.
+
+    Raises
+    ------
+    ValueError
+        As `power`, where something is computed.
+    """
+    if not (_is_of_integers(a) and _is_of_integers(b)):
+        return a, b
+    if isinstance(b, torch.Tensor):
+        return a, torch.where(mask, b, 0)
+    if b < 0 and not _is_empty(a):
+        refuse_where(mask, ValueError(_NEGATIVE_POWER))
+        return a, 0
+    return a, b
+
+
+def _is_of_integers(x: Any) -> bool:
+    return is_integral(x.dtype) if isinstance(x, torch.Tensor) else isinstance(x, int)
 
 
 def _plain_square(x: torch.Tensor) -> torch.Tensor:

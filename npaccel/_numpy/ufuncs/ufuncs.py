@@ -35,6 +35,7 @@ KERNELS: tuple[Kernel, ...] = (
         "right",
         16,
         UNCHECKED,
+        kernels.masked_power,
     ),
     Kernel(np.float_power, kernels.power, "right", 16),
     Kernel(np.negative, kernels.negative),

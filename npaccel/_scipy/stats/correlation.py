@@ -202,11 +202,13 @@ def linregress(
     n = first.shape[-1]
     if n != second.shape[-1] or n < 3:
         raise ValueError("SciPy knows")
-    if not scipy_since(1, 18):
-        holds(~constant(first)[0].any(), "all x values are identical")
+    if scipy_since(1, 18):
+        dtype = given[0].dtype
+        for one in constant(first, second):
+            holds(~one.any(), "SciPy warns of numbers that are all the same")
     else:
-        for one in (first, second):
-            holds(~constant(one)[0].any(), "SciPy warns of numbers that are all the same")
+        dtype = torch.float64
+        holds(~constant(first)[0].any(), "all x values are identical")
     centres = mean(first), mean(second)
     dx, dy = first - centres[0].unsqueeze(-1), second - centres[1].unsqueeze(-1)
     xx, xy, yy = ((p * q).mean(-1) for p, q in ((dx, dx), (dx, dy), (dy, dy)))
@@ -224,8 +226,6 @@ def linregress(
         "stderr": error,
         "intercept_stderr": error * torch.sqrt(xx + centres[0] ** 2),
     }
-    if scipy_since(1, 18):
-        found = {name: value.to(given[0].dtype) for name, value in found.items()}
     return result("LinregressResult")(
-        **{name: kept(value, axis, keepdims, x) for name, value in found.items()}
+        **{name: kept(value.to(dtype), axis, keepdims, x) for name, value in found.items()}
     )

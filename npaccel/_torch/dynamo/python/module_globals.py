@@ -19,17 +19,18 @@ from torch._dynamo.source import DictGetItemSource, GlobalSource
 from torch._dynamo.symbolic_convert import InliningInstructionTranslator
 from torch._dynamo.variables.builder import VariableBuilder
 
+from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
 
 def _import_module(original: Any) -> Any:
     """Return the module that has a name now, where torch goes on with the first one."""
 
+    @functools.wraps(original)
     def import_module(name: str) -> types.ModuleType:
-        found = sys.modules.get(name)
-        return importlib.import_module(name) if found is None else found
+        found: types.ModuleType = (importlib.import_module if active.depth else original)(name)
+        return found
 
-    del original
     return import_module
 
 
@@ -39,7 +40,7 @@ def _globals_of(original: Any) -> Any:
     @functools.wraps(original)
     def globals_of(self: Any, name: str) -> Any:
         module = sys.modules.get(self.f_globals.get("__name__"))
-        if getattr(module, "__dict__", None) is self.f_globals:
+        if not active.depth or getattr(module, "__dict__", None) is self.f_globals:
             return original(self, name)
         source = GlobalSource(self.output.install_global_by_id("___unnamed_scope", self.f_globals))
         variable = VariableBuilder(self, source)(self.f_globals)
@@ -53,12 +54,12 @@ _TEST = "tests/torch_layer/dynamo/test_modules_of_one_name.py"
 PATCHES = (
     Patch(
         symbolic_convert, "_import_module", _import_module,
-        "torch keeps the first module of each name for ever", _TEST,
+        "torch caches modules by name, so it misses one that is imported anew", _TEST,
         read="2.11, 2.12, 2.13, 2.14, 2.15",
     ),
     Patch(
         InliningInstructionTranslator, "get_globals_source_and_value", _globals_of,
-        "torch reads globals of the module that has the name of the function's", _TEST,
+        "torch takes the registered module of a function's `__name__` for its globals", _TEST,
         read="2.11, 2.12, 2.13", only="2.11-2.13",
     ),
 )  # fmt: skip
