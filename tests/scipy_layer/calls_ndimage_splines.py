@@ -124,6 +124,7 @@ CALLS = {
         "image, 4, n=24, axis=0",
         "cube, 3",
         "labels, 2",
+        "z, 2, output=np.complex128",
     ],
     "ndimage.fourier_shift": [
         "complex_square, 1.0",
@@ -132,6 +133,7 @@ CALLS = {
         "cube, 3",
         "z, -1.5",
         "labels, 2",
+        "z, 2, output=np.complex128",
     ],
     "ndimage.fourier_ellipsoid": [
         "complex_square, 3.0",

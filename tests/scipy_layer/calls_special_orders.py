@@ -70,7 +70,10 @@ CALLS |= {
     "special.kve": ["2, x", "0, positive", "5, 20 * positive", "-3, positive"],
     "special.kn": ["2, x", "0, positive", "5, 20 * positive", "3, integers"],
     "special.yn": ["2, x", "0, positive", "5, 20 * positive", "-3, positive", "integers, w"],
-    "special.expn": ["0, w", "1, positive", "2, positive", "7, with_nan", "30, 20 * w", "2, 0 * w"],
+    "special.expn": [
+        *("0, w", "1, positive", "2, positive", "7, with_nan", "30, 20 * w", "2, 0 * w"),
+        *("2, 1e-5 * w", "50, 99 * w", "99, 17 * w", "3, special"),
+    ],
     "special.hankel1": ["0, positive", "2, large", "-3, positive", "0, zero_d", "2.5, positive"],
     "special.hankel1e": ["0, positive", "2, large", "1, z"],
     "special.hankel2": ["0, positive", "2, large", "-3, positive", "2, integers + 1"],
@@ -136,7 +139,7 @@ CALLS |= {
         "1 + w, 1.0",
     ],
     "special.sinc": ["x", "special", "integers", "zero_d", "empty"],
-    "special.diric": ["x, 3", "large, 4", "x, 2.5", "0 * x, 4", "2 * np.pi * integers, 4"],
+    "special.diric": ["x, 3", "large, 4", "x, 2.5", "0 * x, 4", "2 * np.pi * xp.floor(large), 4"],
     "special.softplus": ["x", "large", "special", "integers", "empty"],
     "special.logsumexp": [
         *("x", "image, axis=0", "image, -1", "cube, axis=(0, 2)", "x, b=w", "x, b=y"),

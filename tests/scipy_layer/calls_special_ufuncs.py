@@ -38,7 +38,7 @@ CALLS["special.exp10"] += ["integers"]
 CALLS["special.cbrt"] += ["large", "integers"]
 CALLS["special.ellipk"] += ["-positive"]
 CALLS["special.ellipe"] += ["-positive"]
-CALLS["special.round"] += ["integers + 0.5"]
+CALLS["special.round"] += ["xp.floor(large) + 0.5"]
 
 #: Of two arguments.
 CALLS |= {

@@ -114,3 +114,5 @@ ERRORS = {
     "stats.scoreatpercentile": ["x, 101", "x, 30.3, interpolation_method='some'"],
     "stats.cumfreq": ["x, 0", "x, 5, (2, 1)"],
 }
+#: Whether degrees of freedom are floats depends on whether a value is NaN.
+READS = {"stats.ttest_1samp": ["with_nan, 0.1"], "stats.ttest_rel": ["x, with_nan"]}

@@ -91,7 +91,7 @@ def points(x: Any, y: Any, axis: int, *more: Any) -> tuple[Tensor, list[Tensor],
     """
     if x.is_complex() or x.ndim != 1 or x.shape[0] < 2 or not y.ndim:
         raise ValueError("`x` must be real, 1-dimensional and have 2 elements.")
-    values = [v if v.is_complex() else v.to(torch.float64) for v in (y, *more)]
+    values = [v.to(torch.promote_types(v.dtype, torch.float64)) for v in (y, *more)]
     axis = range(y.ndim)[axis]
     if x.shape[0] != y.shape[axis] or any(v.shape != y.shape for v in values):
         raise ValueError("The length of `y` doesn't match the length of `x`")

@@ -67,7 +67,8 @@ def _multiplied(
 def _scaled(x: Any, factors: Any) -> Any:
     if x.dtype.kind != "c":
         return x * factors
-    return parts.joined(x.real * factors, x.imag * factors, x.dtype)
+    dtype = np.result_type(x.dtype, factors.dtype)
+    return parts.joined(x.real * factors, x.imag * factors, dtype)
 
 
 def _real_if(x: Any, dtype: Any) -> Any:

@@ -162,7 +162,8 @@ def _median_of_one(x: torch.Tensor, mask: Any) -> torch.Tensor:
         worst = torch.full((), _worst(values, False), dtype=values.dtype, device=x.device)
         values = torch.where(mask.reshape(-1), values, worst)
     ordered = in_order(values)
-    low, high = ordered[(count - 1) // 2], ordered[count // 2]
+    # By tensors of one number: numbers of Python would be read from the device.
+    low, high = (ordered[at.reshape(1)].squeeze(0) for at in ((count - 1) // 2, count // 2))
     found = _halfway(low, high)
     if not found.dtype.is_floating_point or not x.is_floating_point():
         return found

@@ -99,7 +99,7 @@ def center_of_mass(input: Any, labels: Any = None, index: Any = None) -> Any:
     if groups.is_one(labels, index):
         return tuple(found)
     if total.ndim != 1:
-        raise ValueError("`index` isn't a row of labels")
+        raise NotImplementedError("`index` isn't a row of labels")
     return list(zip(*(one.reshape(-1).unbind() for one in found), strict=True))
 
 

@@ -159,7 +159,7 @@ def _turned(size: Tensor, angle: Tensor) -> Tensor:
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, /, *, diff_n: int = 0) -> Tensor:
     """The spherical harmonic."""
     _no_derivatives(diff_n)
-    polar, azimuth = torch.broadcast_tensors(_wide(theta), _wide(phi))
+    polar, azimuth = torch.broadcast_tensors(*(t.to(torch.float64) for t in floats(theta, phi)))
     order = integer(m, "m", _LARGEST)
     size = _normalised(_positive(n, "n"), order, polar)
     return cast(_turned(size, order * azimuth), narrow(_COMPLEX, [dtype_of(theta), dtype_of(phi)]))

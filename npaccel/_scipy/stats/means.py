@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from npaccel._scipy.dispatch.arguments import as_float, on_a_cpu
-from npaccel._scipy.dispatch.checks import left_to_scipy
+from npaccel._scipy.dispatch.checks import is_near, left_to_scipy
 from npaccel._scipy.dispatch.sorting import in_order
 from npaccel._scipy.dispatch.table import on_tensors
 from npaccel._scipy.stats._samples import (
@@ -40,6 +40,15 @@ def _spread(x: Tensor) -> tuple[Tensor, Tensor]:
     size = (x - centre.unsqueeze(-1)).abs().amax(-1) / centre.abs()
     left_to_scipy(size < 10 * torch.finfo(x.dtype).eps, "the data are nearly identical")
     return centre, variance(x)
+
+
+def _degrees(missing: Tensor, df: int) -> int | float:
+    """Return degrees of freedom: floats where a value is NaN, as far as it's known by now.
+
+    On a GPU they stay integers: to know it the call would wait for the device.
+    """
+    left_to_scipy(missing, _OTHER_DTYPE)
+    return float(df) if is_near(missing) and bool(missing) else df
 
 
 def _tested(
@@ -93,11 +102,11 @@ def ttest_1samp(
     n = x.shape[-1]
     if n < 2:
         raise ValueError("SciPy knows")
-    left_to_scipy(torch.isnan(x).any(), _OTHER_DTYPE)
+    df = _degrees(torch.isnan(x).any(), n - 1)
     centre, spread = _spread(x)
     error = torch.sqrt(spread / n)
     apart = centre - expected
-    return _tested(apart / error, n - 1, error, centre, alternative, (axis, keepdims, a))
+    return _tested(apart / error, df, error, centre, alternative, (axis, keepdims, a))
 
 
 @on_tensors("stats.ttest_rel", arrays=("a", "b"), host_reason=other_than(nan_policy="propagate"))
@@ -116,10 +125,10 @@ def ttest_rel(
     if n != second.shape[-1] or n < 2:
         raise ValueError("SciPy knows")
     apart = first - second
-    left_to_scipy(torch.isnan(apart).any(), _OTHER_DTYPE)
+    df = _degrees(torch.isnan(apart).any(), n - 1)
     centre = mean(apart)
     error = torch.sqrt(variance(apart) / n)
-    return _tested(centre / error, n - 1, error, centre, alternative, (axis, keepdims, a))
+    return _tested(centre / error, df, error, centre, alternative, (axis, keepdims, a))
 
 
 @on_tensors(
