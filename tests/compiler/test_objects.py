@@ -103,8 +103,8 @@ class Counted:
         return x * Counted.rate + calls, Counted.calls, x[:calls]
 
 
-#: Dynamo of torch 2.11 doesn't trace assignments to attributes of classes, and npaccel says so.
-UNTRACED = torch.__version__ < "2.12"
+#: Dynamo of torch 2.11 and 2.12 doesn't trace assignments to attributes of classes; npaccel says so.
+UNTRACED = torch.__version__ < "2.13"
 
 
 def test_numbers_of_modules_and_classes(backend, monkeypatch):

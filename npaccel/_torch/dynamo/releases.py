@@ -1,7 +1,7 @@
 """Differences between releases of torch in Dynamo: names of slots, raising, bound methods.
 
 Read from torch/_dynamo/symbolic_convert.py and
-torch/_dynamo/variables/{base,exception,functions,misc,tensor}.py of 2.11, 2.13, 2.14 and 2.15.
+torch/_dynamo/variables/{base,exception,functions,misc,tensor,user_defined}.py of 2.11 to 2.15.
 """
 
 from __future__ import annotations
@@ -46,6 +46,11 @@ def bound_method(function: UserFunctionVariable, owner: Any) -> Any:
     return kind(function.fn, owner, source_fn=function.source)
 
 
+def source_in_class(variable: Any, tx: Any, name: str) -> Any:
+    """Return where an attribute lies among an object's classes."""
+    return variable.get_source_by_walking_mro(*(() if is_release("2.11") else (tx,)), name)
+
+
 def owner_of(method: Any) -> Any:
     """Return the variable for the object that a method is bound to."""
     return method.im_self if _COMPOSES_METHODS else method.obj
@@ -61,4 +66,5 @@ __all__ = [
     "get_attribute",
     "owner_of",
     "raised_error",
+    "source_in_class",
 ]

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,21 +59,38 @@ def whole_arrays(node: ast.AST, values: Mapping[str, Any]) -> Iterator[ast.Name]
     arrays = {n: v.ndim for n, v in values.items() if isinstance(v, np.ndarray) and v.ndim}
     operations = ast.BinOp | ast.AugAssign | ast.UnaryOp | ast.Compare | ast.Call
     for part in ast.walk(node):
-        if isinstance(part, ast.For):  # What it goes over are rows.
-            over = ast.walk(part.iter)
-            yield from (n for n in over if isinstance(n, ast.Name) and arrays.get(n.id, 0) > 1)
+        match part:
+            case ast.For():  # What it goes over may be rows.
+                yield from _of_more(_gone_over(part.iter), arrays, 1)
+            case ast.Assign(targets=[ast.Tuple() | ast.List()]):  # It may unpack a row.
+                yield from _of_more([part.value], arrays, 0)
         if not isinstance(part, operations) or not _computes(part):
             continue
         operands = [*ast.iter_child_nodes(part)]
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute):
             operands.append(part.func.value)
-        for operand in operands:
-            name, indices = operand, 0
-            if isinstance(operand, ast.Subscript):
-                index = operand.slice
-                name, indices = operand.value, len(getattr(index, "elts", (index,)))
-            if isinstance(name, ast.Name) and arrays.get(name.id, 0) > indices:
-                yield name
+        yield from _of_more(operands, arrays, 0)
+
+
+def _of_more(nodes: Iterable[ast.AST], arrays: Mapping[str, int], ndim: int) -> Iterator[ast.Name]:
+    """Yield the names of arrays of which, or of whose parts, nodes have more dimensions."""
+    for node in nodes:
+        name, indices = node, 0
+        if isinstance(node, ast.Subscript):
+            index = node.slice
+            name, indices = node.value, len(getattr(index, "elts", (index,)))
+        if isinstance(name, ast.Name) and arrays.get(name.id, 0) > indices + ndim:
+            yield name
+
+
+def _gone_over(items: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a loop goes over, by `enumerate` and `zip` too; a length isn't gone over."""
+    match items:
+        case ast.Call(func=ast.Name(id="enumerate" | "zip" | "reversed"), args=args):
+            for one in args:
+                yield from _gone_over(one)
+        case ast.Name() | ast.Subscript():
+            yield items
 
 
 def _computes(node: ast.AST) -> bool:
