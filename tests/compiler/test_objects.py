@@ -103,7 +103,7 @@ class Counted:
         return x * Counted.rate + calls, Counted.calls, x[:calls]
 
 
-#: Dynamo of torch 2.11 and 2.12 doesn't trace assignments to attributes of classes; npaccel says so.
+#: Dynamo of torch 2.11 and 2.12 doesn't trace assignments to attributes of classes; it's told.
 UNTRACED = torch.__version__ < "2.13"
 
 

@@ -8,6 +8,7 @@ import torch
 from derivatives import central_gradient
 
 import npaccel
+from npaccel._torch.patching import is_release
 from npaccel._torch.transforms import loop_regions, regions
 from npaccel._torch.transforms.scans import operator
 
@@ -170,6 +171,8 @@ def test_that_loops_are_scans(function, failures, backend, monkeypatch):
     with npaccel.options(backend=backend):
         found = npaccel.grad(function)(X)
     np.testing.assert_allclose(found, central_gradient(function, X), rtol=1e-6, atol=1e-7)
+    if function is several and is_release("2.11-2.12"):
+        pytest.skip("torch's power of 2.11 and 2.12 asks whether `i` is 1, so `x**i` is unrolled")
     first = "an iteration changes the shape or dtype of what the next one gets"
     assert failures == [first] * (function is helped)
     assert len(counts) == COUNTS.get(function, 1)

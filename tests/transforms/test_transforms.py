@@ -5,6 +5,7 @@ import pytest
 from derivatives import central_gradient, central_jacobian
 
 import npaccel
+from npaccel._torch.patching import is_release
 
 X = np.array([0.4, 1.2, -0.7])
 
@@ -196,6 +197,10 @@ def masks_of_masked(x):
 def test_masks_of_what_a_mask_has_chosen(backend):
     with npaccel.options(backend=backend):
         gradient = npaccel.grad(masks_of_masked)
+        if is_release("2.11-2.12"):
+            with pytest.raises(npaccel.errors.NotCompiledError, match="the compiler failed on it"):
+                gradient(np.array([0.4, 6.0, -0.7, 1.3]))
+            pytest.skip("torch of 2.11 and 2.12 has no tensors of zeros of the data's sizes there")
         x = np.array([0.4, 6.0, -0.7, 1.3])
         np.testing.assert_allclose(gradient(x), [0.8, 877.0, 0, 8.788])
         x = np.array([0.4, 1.2, -0.7, 1.3])

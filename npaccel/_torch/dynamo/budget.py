@@ -30,7 +30,10 @@ MAX_OPERATIONS = 1_500
 #: The same of a function that may run otherwise: what takes longer is split at its loops.
 _LINES_OF_ATTEMPT, _OPERATIONS_OF_ATTEMPT = 1_000, 400
 #: Files of code that transforms put around the user's.
-_TRANSFORMS = ("npaccel/_transforms/", "npaccel/_torch/transforms/")
+_TRANSFORMS = (
+    *("npaccel/_transforms/", "npaccel/_torch/transforms/"),
+    "npaccel/_runtime/transform_leaves.py",
+)
 #: Factor by which there may be more where unrolling was asked for.
 _IF_UNROLLED = 10
 

@@ -55,7 +55,7 @@ from npaccel._torch.dynamo.python import (
 from npaccel._torch.dynamo.state import active, as_traced, release_shape_envs
 from npaccel._torch.inductor.complex import literals
 from npaccel._torch.patching import Patch, apply
-from npaccel._torch.transforms import loop_marks
+from npaccel._torch.transforms import application, loop_marks
 from npaccel._torch.transforms import marks as transform_marks
 
 #: All that is replaced in Dynamo, in order: what comes later is asked first.
@@ -81,6 +81,7 @@ PATCHES: tuple[Patch, ...] = (
     *nested_jit.PATCHES,
     *transform_marks.PATCHES,
     *loop_marks.PATCHES,
+    *application.PATCHES,
     *class_attributes.PATCHES,
     *absent_attributes.PATCHES,
     *list_append.PATCHES,

@@ -1,13 +1,20 @@
-"""Apply a transform of `torch.func` to a region."""
+"""Apply a transform of `torch.func` to a region.
+
+Read from torch/_functorch/eager_transforms.py (_construct_standard_basis_for) of 2.11 to 2.13.
+"""
 
 from __future__ import annotations
 
+import functools
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch._functorch import eager_transforms
 
+from npaccel._torch.patching import Patch
 from npaccel._torch.transforms.forward_formulas import load_forward_formulas
 from npaccel._torch.transforms.marks import as_tensor, with_axis
 from npaccel._torch.transforms.scans.body import bodies_in, recomputing, traced
@@ -267,3 +274,30 @@ def keeping(full: Callable[..., Any], graph: torch.fx.GraphModule) -> Callable[.
 
     call.loops = loops  # type: ignore[attr-defined]
     return call
+
+
+def _construct_standard_basis_for(original: Any) -> Any:
+    """Make the rows of a Jacobian of several arrays by sizes, which stay known in a graph."""
+
+    @functools.wraps(original)
+    def construct(tensors: Sequence[torch.Tensor], tensor_numels: Sequence[int]) -> Any:
+        count = sum(tensor_numels)
+        found = []
+        for tensor, size, first in zip(
+            tensors, tensor_numels, itertools.accumulate(tensor_numels, initial=0), strict=False
+        ):
+            rows = tensor.new_zeros(count, size)
+            rows.diagonal(-first).fill_(1)
+            found.append(rows.view(count, *tensor.shape))
+        return tuple(found)
+
+    return construct
+
+
+PATCHES = (
+    Patch(
+        eager_transforms, "_construct_standard_basis_for", _construct_standard_basis_for,
+        "torch reads where parts of a Jacobian begin from a tensor, whose values no graph knows",
+        "tests/transforms/test_transforms.py", read="2.11, 2.12, 2.13", only="2.11-2.12",
+    ),
+)  # fmt: skip

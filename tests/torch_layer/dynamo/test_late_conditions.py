@@ -58,8 +58,16 @@ def added(counts, index, x):
     [(shrunk, True, False), (shrunk, True, True), (added, False, False)],
 )
 def test_sizes_that_are_right_for_all_data_are_not_assumed(function, is_certain, dynamic):
-    """Else what is written is copied before each call, and the code isn't kept on disk."""
-    jitted = npaccel.jit(function, default_float="float64", dynamic=dynamic)
+    """What is written is copied before calls that others may not fit; from disk as well."""
+    for is_kept in (False, True):
+        jitted = npaccel.jit(function, default_float="float64", dynamic=dynamic)
+        call_with_masks(jitted, function, is_certain)
+        graphs = jitted.report().graphs
+        assert not [graph.uncacheable for graph in graphs if graph.uncacheable]
+        assert all(graph.loaded for graph in graphs) or not is_kept
+
+
+def call_with_masks(jitted, function, is_certain):
     for x in ([0.0, 0.7, 0.9, 0.1, 0.6], [0.1] * 5, [0.9] * 5):
         arguments = np.zeros(9, dtype=int), np.arange(8, 3, -1), np.array(x)
         ours = [a.copy() for a in arguments]
@@ -71,5 +79,3 @@ def test_sizes_that_are_right_for_all_data_are_not_assumed(function, is_certain,
         else:
             assert_same(jitted(*ours), function(*arguments))
         assert_same(ours, list(arguments))
-    kept = [not graph.uncacheable for graph in jitted.report().graphs]
-    assert all(kept) if is_certain else not any(kept)

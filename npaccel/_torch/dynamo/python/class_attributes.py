@@ -116,8 +116,8 @@ def _set_property(original: Any) -> Any:
 
     @functools.wraps(original)
     def setattr_standard(self: Any, tx: Any, name: Any, *args: Any, **kwargs: Any) -> Any:
-        text = name.as_python_constant() if name.is_python_constant() else None
-        found = None if text is None else inspect.getattr_static(type(self.value), text, None)
+        text: str = name.as_python_constant() if name.is_python_constant() else ""
+        found = inspect.getattr_static(type(self.value), text, None)
         if not active.depth or kwargs or not isinstance(found, property) or found.fset is None:
             return original(self, tx, name, *args, **kwargs)
         source = source_in_class(self, tx, text) if self.cls_source else None
