@@ -13,6 +13,7 @@ import sweep
 
 import npaccel
 from npaccel._runtime.torch import libraries
+from npaccel._torch.patching import is_release
 
 pytestmark = pytest.mark.inductor
 
@@ -135,6 +136,8 @@ def test_functions_with_graph_breaks_leave_little(backend, sizes, objects):
     got = children.run_prepared(HELPERS + BROKEN, count, backend, sizes, timeout=3000)
     assert got["after"][0] <= got["before"][0] + 10, got
     assert got["after"][1] <= got["before"][1] + max(30, count // 50), got
+    if is_release("2.11-2.12"):
+        objects *= 4  # Guards of graphs that end at a break hold empty stacks there.
     assert got["after"][2] <= got["before"][2] + objects * max(count // 2, 1), got
 
 

@@ -164,6 +164,8 @@ for estimator in (SVC(C=3.0), NuSVR()):
 
 def test_steps_of_a_gpu_by_tritons_interpreter():
     pytest.importorskip("triton")
+    if np.lib.NumpyVersion(np.__version__) >= "2.5.0":
+        pytest.skip("Triton's interpreter makes numbers of arrays of one, which NumPy 2.5 doesn't")
     code = [sys.executable, "-c", _INTERPRETED]
     subprocess.run(code, check=True, env={**os.environ, "TRITON_INTERPRET": "1"})
 

@@ -170,6 +170,7 @@ def test_few_rows_are_left_to_scikit_learn_on_a_cpu(few_steps):
     assert (step.route, step.reason) == ("host", "scikit-learn's own is as fast for so few rows")
 
 
+@pytest.mark.filterwarnings("ignore:Calling norm with arguments of dtype=float128")  # SciPy 1.18
 @pytest.mark.parametrize(
     ("params", "reason"),
     [
