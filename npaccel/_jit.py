@@ -9,13 +9,13 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, TypeAlias, TypeVar, overload
 
-from npaccel._compiler import fallback, tiers
+from npaccel._compiler import call_samples, fallback, tiers
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.make_dispatcher import make_dispatcher
 from npaccel._process.imports import load
 from npaccel._report import Log, Report
-from npaccel._runtime import call_samples, errstate
+from npaccel._runtime import errstate
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.callables import LEFT_ALONE, is_jitted, underlying
 from npaccel._runtime.options import (

@@ -18,14 +18,14 @@ import numpy as np
 import torch
 
 from npaccel._compiler import fallback
+from npaccel._compiler.call_samples import sample
 from npaccel._compiler.compiler_import import import_compiler
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import background, fork, logs, signals
 from npaccel._process.imports import load
 from npaccel._report import Graph
 from npaccel._runtime import arguments as runtime_arguments
-from npaccel._runtime import error_translation, foreign_arrays
-from npaccel._runtime.call_samples import sample
+from npaccel._runtime import error_translation, foreign_arrays, long_containers
 from npaccel._runtime.error_translation import (
     CompiledCodeError,
     Patience,
@@ -219,9 +219,20 @@ class Dispatcher:
         self._remember(key, runner)
         return runner(values)
 
+    def _in_numpy(self, values: Sequence[Any], key: Key, place: int) -> Any:
+        """Make a call with a container of too many items."""
+        if self.on_new is not None:
+            self.on_new()
+        runner = fallback.runner_of_long(self.spec, place)
+        self._remember(key, runner)
+        return runner(values)
+
     def _slow(self, values: Sequence[Any], key: Key) -> Any:
         if foreign_arrays.are_among(values):
             return self._elsewhere(values, key)
+        place = long_containers.place_among(values, self.spec.static)
+        if place is not None:
+            return self._in_numpy(values, key, place)
         if not self.spec.label:
             self.spec.log.note_call(sample(values))
         usual = runtime_arguments.usual_key(values, key)

@@ -21,7 +21,13 @@ from npaccel._process import logs, signals
 from npaccel._process.imports import load
 from npaccel._report import Fallback
 from npaccel._report.suggestions import fix_for
-from npaccel._runtime import arguments, error_translation, errstate, foreign_arrays
+from npaccel._runtime import (
+    arguments,
+    error_translation,
+    errstate,
+    foreign_arrays,
+    long_containers,
+)
 from npaccel._runtime.error_translation import CompiledCodeError, Patience
 from npaccel._runtime.options import disabled
 from npaccel._runtime.runner import OVERLAP, Declined, Runner
@@ -177,6 +183,38 @@ def _in_numpy(spec: FunctionSpec, values: Sequence[Any]) -> Any:
 def runner_in_numpy(spec: FunctionSpec) -> Runner:
     """Return a runner for calls that NumPy makes, for a reason that needs no note."""
     return lambda values: run_in_numpy(spec, values)
+
+
+def runner_of_long(spec: FunctionSpec, place: int) -> Runner:
+    """Return a runner for calls with a container of many items, which NumPy makes.
+
+    Parameters
+    ----------
+    spec : FunctionSpec
+    place : int
+        Of the argument.
+    """
+    name = spec.binding.names[place]
+    reason = (
+        f"`{name}` holds more than {long_containers.MAX_ITEMS:,} items, each of which compiled "
+        "code would have to check at each call"
+    )
+    advice = f"pass an array, np.asarray({name})"
+
+    has_none = False  # Of tensors, which go through the host.
+
+    def runner(values: Sequence[Any]) -> Any:
+        nonlocal has_none
+        if spec.options.strict:
+            note(spec, reason, advice)
+        if has_none and not long_containers.shows(values, torch.Tensor):
+            return spec.binding.call(values)
+        result = run_in_numpy(spec, values)
+        has_none = arguments.device_of(values) is None
+        note(spec, reason, advice)
+        return result
+
+    return runner
 
 
 def _noted(spec: FunctionSpec, values: Sequence[Any], reason: str, advice: str) -> Any:

@@ -21,7 +21,6 @@ from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import background, logs
 from npaccel._process.imports import load
 from npaccel._report.log import Tier
-from npaccel._runtime import foreign_arrays
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.kinds import WIDE_CODES, as_kinds, kinds_of
 from npaccel._runtime.options import Scope
@@ -495,21 +494,21 @@ class Bucket:
         self._rent()
 
 
-class ForeignBucket(Bucket):
-    """Calls with Dask arrays or DTensors, which NumPy doesn't compute.
+class SettledBucket(Bucket):
+    """Calls of which it's known who makes them: with Dask arrays or DTensors, or long lists.
 
     Parameters
     ----------
     owner : Owner
-    values : sequence
-        The arguments of one call.
+    runner : callable
+        Makes a call with bound values.
     """
 
-    def __init__(self, owner: Owner, values: Sequence[Any]) -> None:
+    def __init__(self, owner: Owner, runner: Callable[[Sequence[Any]], Any]) -> None:
         # As of a bucket that is settled.
         self.is_numpys, self.way = False, "compiled"
         self.spec = owner.spec
-        self._run = foreign_arrays.runner(owner.spec, values)
+        self._run = runner
         self.call = self._elsewhere
 
     def be_compiled(self, state: str) -> None:

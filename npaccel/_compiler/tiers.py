@@ -37,11 +37,11 @@ from npaccel._compiler.call_kinds import (
     without_defaults,
 )
 from npaccel._compiler.function_spec import FunctionSpec
-from npaccel._compiler.tier_buckets import Bucket, ForeignBucket, price
+from npaccel._compiler.tier_buckets import Bucket, SettledBucket, price
 from npaccel._process import fork
 from npaccel._process.imports import load
 from npaccel._report import Log
-from npaccel._runtime import foreign_arrays
+from npaccel._runtime import foreign_arrays, long_containers
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.options import Options, Scope
 from npaccel._syntax import wide_data
@@ -208,7 +208,11 @@ class Tiered:
                 same = self.buckets.get(kind(values))
                 found = same if same is not None and same.way == "compiled" else None
             if found is None and foreign_arrays.are_among(values):
-                found = ForeignBucket(self, values)
+                found = SettledBucket(self, foreign_arrays.runner(self.spec, values))
+            place = long_containers.place_among(values, self.spec.static)
+            if found is None and place is not None:
+                runner = load("npaccel._compiler.fallback").runner_of_long(self.spec, place)
+                found = SettledBucket(self, runner)
             if found is None:
                 found = self.make_bucket(key, values, is_warm=is_warm)
             if len(self.buckets) < _MAX_BUCKETS:

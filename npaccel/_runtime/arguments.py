@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from npaccel._process.imports import loaded_class
+from npaccel._runtime.long_containers import is_long
 from npaccel._runtime.opaque import PLAIN, TAKEN, TAKEN_CHARS, is_opaque
 from npaccel.errors import MixedDevicesError, UnsupportedArrayError
 
@@ -134,10 +135,14 @@ def _float_token(value: float) -> Token:
 
 
 def _tuple_token(value: tuple[Any, ...]) -> Token:
+    if is_long(value):  # NumPy makes the call, whatever they are.
+        return ("long", type(value))
     return (type(value), *map(token, value))
 
 
 def _dict_token(value: dict[Any, Any]) -> Token:
+    if is_long(value):
+        return ("long", dict)
     return (dict, tuple(value), *map(token, value.values()))
 
 
@@ -565,7 +570,7 @@ def _is_unknown(name: str) -> bool:
 _WITH_OTHER_NAMES = frozenset(np.dtype(name) for name in "iIlLqQ" if _is_unknown(name))
 
 #: The most frequent types that neither are tensors nor hold any.
-_WITHOUT_PARTS = frozenset([np.ndarray, np.float64, np.int64, np.bool_, float, int, bool])
+_WITHOUT_PARTS = frozenset([np.ndarray, np.float64, np.int64, np.bool_, float, int, bool, str])
 
 
 def device_of(values: Sequence[Any]) -> torch.device | None:
@@ -580,7 +585,10 @@ def device_of(values: Sequence[Any]) -> torch.device | None:
     devices: dict[torch.device, None] = {}
     zero_d = False
     for i, value in enumerate(values):
-        if type(value) in _WITHOUT_PARTS:
+        kind = type(value)
+        if kind in _WITHOUT_PARTS:
+            continue
+        if kind in (list, tuple) and _WITHOUT_PARTS.issuperset(map(type, value)):
             continue
         for _, part in parts(value, str(i)):
             if isinstance(part, torch.Tensor):

@@ -198,7 +198,7 @@ def test_masks_of_what_a_mask_has_chosen(backend):
     with npaccel.options(backend=backend):
         gradient = npaccel.grad(masks_of_masked)
         if is_release("2.11-2.12"):
-            with pytest.raises(npaccel.errors.NotCompiledError, match="the compiler failed on it"):
+            with pytest.raises(npaccel.errors.NotCompiledError, match="compiler failed|data give"):
                 gradient(np.array([0.4, 6.0, -0.7, 1.3]))
             pytest.skip("torch of 2.11 and 2.12 has no tensors of zeros of the data's sizes there")
         x = np.array([0.4, 6.0, -0.7, 1.3])

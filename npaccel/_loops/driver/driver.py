@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from npaccel._compiler import fallback
+from npaccel._compiler.call_samples import sample
 from npaccel._compiler.compiler_import import begin_import
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
@@ -26,7 +27,6 @@ from npaccel._process import background, fork, logs, signals
 from npaccel._report import Log
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime import foreign_arrays
-from npaccel._runtime.call_samples import sample
 from npaccel._runtime.options import Options
 from npaccel._syntax import source, wide_data
 from npaccel._syntax.source import NoSourceError

@@ -27,8 +27,10 @@ from npaccel._torch.patching import Patch
 MAX_LINES = 5_000
 #: Maximum number of operations of a graph: each takes ten milliseconds to lower.
 MAX_OPERATIONS = 1_500
+#: Maximum number of values that are read: each takes half a millisecond, and a check at each call.
+MAX_READS = 20_000
 #: The same of a function that may run otherwise: what takes longer is split at its loops.
-_LINES_OF_ATTEMPT, _OPERATIONS_OF_ATTEMPT = 1_000, 400
+_LINES_OF_ATTEMPT, _OPERATIONS_OF_ATTEMPT, _READS_OF_ATTEMPT = 1_000, 400, 4_000
 #: Files of code that transforms put around the user's.
 _TRANSFORMS = (
     *("npaccel/_transforms/", "npaccel/_torch/transforms/"),
@@ -44,12 +46,13 @@ class Budget:
 
     Parameters
     ----------
-    lines, operations : int
+    lines, operations, reads : int
         Maximum numbers.
     """
 
     lines: int
     operations: int
+    reads: int
 
     def spend(self, operations: int) -> None:
         """Count a line; end the capture if it's one too many.
@@ -63,16 +66,22 @@ class Budget:
         if self.lines < 0 or operations > self.operations:
             break_graph(OVER_BUDGET, "What the function does has no end.")
 
+    def read(self) -> None:
+        """Count a value that is read; end the capture if it's one too many."""
+        self.reads -= 1
+        if self.reads < 0:
+            break_graph(OVER_BUDGET, "What the function reads has no end.")
+
 
 def of(loops: str) -> Budget:
     """Return the budget of a function with an option ``loops``."""
     factor = _IF_UNROLLED if loops == "unroll" else 1
-    return Budget(MAX_LINES * factor, MAX_OPERATIONS * factor)
+    return Budget(MAX_LINES * factor, MAX_OPERATIONS * factor, MAX_READS * factor)
 
 
 def of_attempt() -> Budget:
     """Return the budget of a function that runs otherwise where it's spent."""
-    return Budget(_LINES_OF_ATTEMPT, _OPERATIONS_OF_ATTEMPT)
+    return Budget(_LINES_OF_ATTEMPT, _OPERATIONS_OF_ATTEMPT, _READS_OF_ATTEMPT)
 
 
 @contextlib.contextmanager

@@ -62,6 +62,8 @@ _METHODS_OF_SCALARS = frozenset(
 )
 #: Calls that make NumPy scalars of 64 bits a part, which aren't weak.
 _WIDE_SCALARS = frozenset({"numpy.float64", "numpy.complex128"})
+#: Maximum number of Python's numbers in lists of the caller's that a call takes.
+_MOST_NUMBERS = 1_000
 #: Calls that give a scalar, not the array `out`, where that has no dimensions.
 _OF_VECTORS = frozenset({"numpy.dot", "numpy.ndarray.dot"})
 
@@ -85,6 +87,7 @@ def break_graph(category: str, explanation: str, context: str = "") -> NoReturn:
 
 
 def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    _check_lists(operation.name, args, kwargs)
     check_stores(operation.name, args, kwargs)
     if operation.name == "operator.getitem" and is_flat(args[0]):
         operation = numpy_operations.FLAT_ITEM
@@ -114,6 +117,46 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
         return _copied_scalar(tx, found)
     givable = args if operation.may_share else stored_to(operation.name, args, kwargs)
     return _given_back(found, givable)
+
+
+def _check_lists(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Leave long lists of the caller's to NumPy: each number would be an input, and checked."""
+    left = _MOST_NUMBERS
+    for arg in (*args, *kwargs.values()):
+        left -= _count_read(arg, left)
+    if left < 0:
+        refuse(
+            f"{name} of a list of more than {_MOST_NUMBERS:,} numbers",
+            "",
+            "each call would check them all; pass an array, np.asarray(a), or make it apart",
+        )
+
+
+def _count_read(variable: Any, most: int) -> int:
+    """Count Python's numbers in a list of the caller's, until there are more than `most`."""
+    if isinstance(variable, LazyVariableTracker):
+        if not variable.is_realized():
+            return _count_numbers(variable.peek_value(), most)
+        variable = variable.realize()
+    if isinstance(variable, ListVariable | TupleVariable):
+        return _count_each(variable.items, most, _count_read)
+    is_number = isinstance(variable, SymNodeVariable) or variable.is_python_constant()
+    return int(is_number and variable.source is not None)
+
+
+def _count_numbers(value: Any, most: int) -> int:
+    if isinstance(value, list | tuple):
+        return _count_each(value, most, _count_numbers)
+    return int(isinstance(value, int | float | complex))
+
+
+def _count_each(items: Sequence[Any], most: int, count: Callable[[Any, int], int]) -> int:
+    found = 0
+    for item in items:
+        found += count(item, most - found)
+        if found > most:
+            break
+    return found
 
 
 def _asks_for_wide(operation: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:

@@ -1,0 +1,91 @@
+"""Lists of many items as arguments: no call takes long to see what they hold."""
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from comparing import assert_same
+
+import npaccel
+from npaccel._runtime import long_containers
+
+LONG = long_containers.MAX_ITEMS + 1
+TOLD = r"`rows` holds more than 10,000 items.*\n  pass an array, np.asarray\(rows\)"
+
+
+def doubled(rows):
+    table = np.array(rows)
+    return np.sum(table * 2)
+
+
+def counted(rows):
+    return np.float64(sum(len(row) for row in rows))
+
+
+CASES = [
+    (doubled, [float(k) for k in range(40 * LONG)]),
+    (doubled, tuple(range(40 * LONG))),
+    (doubled, [[float(i + j) for i in range(700)] for j in range(700)]),
+    (counted, [str(k) for k in range(40 * LONG)]),
+    (counted, [(k, 2 * k) for k in range(10 * LONG)]),
+]
+NAMES = ["floats", "a tuple", "lists", "texts", "pairs"]
+
+
+@pytest.mark.parametrize("when", ["auto", "now", "behind"])
+@pytest.mark.parametrize(("function", "rows"), CASES, ids=NAMES)
+def test_numpy_makes_the_calls_and_is_told(function, rows, when):
+    expected = function(rows)
+    jitted = npaccel.jit(function, compile=when)
+    npaccel.jit(np.sin, backend="eager", compile="now")(np.ones(2))  # Imports the compiler.
+    start = time.perf_counter()
+    with pytest.warns(npaccel.errors.PerformanceWarning, match=TOLD):
+        assert_same(jitted(rows), expected)
+    assert_same([jitted(rows) for _ in range(3)], [expected] * 3)
+    numpys = time.perf_counter()
+    for _ in range(4):
+        function(rows)
+    end = time.perf_counter()
+    assert numpys - start < 10 * (end - numpys) + 1
+
+
+def test_dicts_of_many_items():
+    jitted = npaccel.jit(lambda rows: np.float64(len(rows)), compile="now", backend="eager")
+    with pytest.warns(npaccel.errors.PerformanceWarning, match=TOLD):
+        assert jitted(dict.fromkeys(range(LONG), 1.0)) == LONG
+
+
+def test_strict_functions_refuse_them():
+    jitted = npaccel.jit(doubled, strict=True, compile="now", backend="eager")
+    with pytest.raises(npaccel.errors.NotCompiledError, match=TOLD):
+        jitted([1.0] * LONG)
+    assert jitted([1.0] * 4) == 8
+
+
+def test_tensors_in_them_go_through_the_host():
+    jitted = npaccel.jit(lambda rows: np.sum(rows[-1]) + rows[0], compile="now", backend="eager")
+    with pytest.warns(npaccel.errors.PerformanceWarning, match=TOLD):
+        assert jitted([1.0] * LONG) == 2.0
+    found = jitted([torch.ones(3), *[1.0] * LONG])
+    assert isinstance(found, torch.Tensor)
+    assert found.tolist() == [2.0] * 3
+
+
+def test_lists_of_some_thousand_numbers_become_arrays_in_numpy():
+    """The rest of the function is compiled: what it computes with is an array."""
+    jitted = npaccel.jit(doubled, compile="now", backend="eager", default_float="float64")
+    rows = [float(k) for k in range(3_000)]
+    with pytest.warns(npaccel.errors.PerformanceWarning, match="more than 1,000 numbers"):
+        assert_same(jitted(rows), doubled(rows))
+    assert jitted.report().graphs
+
+
+def test_what_counts_as_long():
+    assert not long_containers.is_long([0.0] * long_containers.MAX_ITEMS)
+    assert long_containers.is_long([0.0] * LONG)
+    assert long_containers.is_long([[0.0] * 200] * 100)
+    assert not long_containers.is_long([np.zeros(LONG)] * 20)
+    assert long_containers.place_among([1.0, {"a": [[0.0] * LONG]}]) == 1
+    assert long_containers.place_among([(0,) * LONG, [0.0] * LONG], {0}) == 1
+    assert long_containers.place_among([[], {}, (), "a" * LONG, np.zeros(LONG)]) is None
