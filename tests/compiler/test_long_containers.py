@@ -81,6 +81,25 @@ def test_lists_of_some_thousand_numbers_become_arrays_in_numpy():
     assert jitted.report().graphs
 
 
+class Recorder:
+    def __init__(self, count):
+        self.rows = [1.0] * count
+
+    def last(self, x):
+        y = np.sin(x) * 2
+        return y + self.rows[-1] + len(self.rows)
+
+
+def test_attributes_that_are_longer_still():
+    jitted = npaccel.jit(Recorder.last, compile="now", backend="eager", default_float="float64")
+    recorder, x = Recorder(2_000_000), np.arange(4.0)
+    start = time.perf_counter()
+    with pytest.warns(npaccel.errors.PerformanceWarning, match="more than 100,000 items"):
+        assert_same(jitted(recorder, x), recorder.last(x))
+    assert time.perf_counter() - start < 20
+    assert_same(jitted(Recorder(9), x), Recorder(9).last(x))
+
+
 def test_what_counts_as_long():
     assert not long_containers.is_long([0.0] * long_containers.MAX_ITEMS)
     assert long_containers.is_long([0.0] * LONG)
