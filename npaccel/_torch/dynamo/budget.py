@@ -9,6 +9,7 @@ and 2.15.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -18,7 +19,7 @@ from typing import Any
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 
 from npaccel._torch.dynamo.capture_errors import OVER_BUDGET
-from npaccel._torch.dynamo.numpy.calls import break_graph
+from npaccel._torch.dynamo.numpy.calls import break_graph, refuse
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -29,6 +30,10 @@ MAX_LINES = 5_000
 MAX_OPERATIONS = 1_500
 #: Maximum number of values that are read: each takes half a millisecond, and a check at each call.
 MAX_READS = 20_000
+#: Maximum number of items of a list, a set or a dict from outside: each takes up to 50 microseconds,
+#: whatever is read of it.
+MAX_ITEMS = 50_000
+_CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 #: The same of a function that may run otherwise: what takes longer is split at its loops.
 _LINES_OF_ATTEMPT, _OPERATIONS_OF_ATTEMPT, _READS_OF_ATTEMPT = 1_000, 400, 4_000
 #: Files of code that transforms put around the user's.
@@ -66,8 +71,14 @@ class Budget:
         if self.lines < 0 or operations > self.operations:
             break_graph(OVER_BUDGET, "What the function does has no end.")
 
-    def read(self) -> None:
-        """Count a value that is read; end the capture if it's one too many."""
+    def read(self, value: Any) -> None:
+        """Count a value that is read; end the capture if it's one too many, or too long."""
+        if isinstance(value, _CONTAINERS) and len(value) > MAX_ITEMS:
+            refuse(
+                f"a container of more than {MAX_ITEMS:,} items",
+                "",
+                "each would be looked at; keep such data in an array, or read it before the call",
+            )
         self.reads -= 1
         if self.reads < 0:
             break_graph(OVER_BUDGET, "What the function reads has no end.")

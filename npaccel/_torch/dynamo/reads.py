@@ -189,7 +189,7 @@ def _call(original: Any) -> Any:
     @functools.wraps(original)
     def call(self: Any, value: Any) -> Any:
         if active.budget is not None:
-            active.budget.read()
+            active.budget.read(value)
         if active.reads is not None:
             active.reads.imports = self.tx.output.import_sources
             active.reads.note(self.source, value)

@@ -17,12 +17,8 @@ from torch._dynamo.variables.builder import VariableBuilder
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.lists import ListVariable
 
-from npaccel._torch.dynamo.numpy.calls import refuse
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
-
-#: Maximum number of items of a list: Dynamo takes 30 microseconds for each, whatever is read.
-_MOST_ITEMS = 100_000
 
 
 class GrowingListVariable(ListVariable):
@@ -85,16 +81,10 @@ def _remove_guards(guards: Any, source: Any) -> None:
 
 
 def _wrap_listlike(original: Any) -> Any:
-    """Allow a list from outside to grow, and leave one to NumPy that would take seconds."""
+    """Allow a list from outside to grow."""
 
     @functools.wraps(original)
     def wrap_listlike(self: Any, value: Any) -> Any:
-        if active.depth and len(value) > _MOST_ITEMS:
-            refuse(
-                f"a list or tuple of more than {_MOST_ITEMS:,} items",
-                "",
-                "each would be looked at; keep such data in an array, np.asarray(a)",
-            )
         variable = original(self, value)
         if active.depth:
             growing(self, value, variable)
