@@ -30,8 +30,8 @@ MAX_LINES = 5_000
 MAX_OPERATIONS = 1_500
 #: Maximum number of values that are read: each takes half a millisecond, and a check at each call.
 MAX_READS = 20_000
-#: Maximum number of items of a list, a set or a dict from outside: each takes up to 50 microseconds,
-#: whatever is read of it.
+#: Maximum number of items of a list, a set or a dict from outside: each takes up to 50
+#: microseconds, whatever is read of it.
 MAX_ITEMS = 50_000
 _CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque)
 #: The same of a function that may run otherwise: what takes longer is split at its loops.
