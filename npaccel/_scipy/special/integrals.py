@@ -99,7 +99,7 @@ def expi(x: Tensor) -> Tensor:
     return torch.where(x < 0, negative, torch.where(x == math.inf, x, _expi(x)))
 
 
-@with_orders("expn", ["n"])
+@with_orders("expn", ["n"], host_reason=on_cpu)
 def expn(n: Any, x: Tensor) -> Tensor:
     """The integral of exp(-x t) / t**n from 1 to infinity."""
     order = integer(n, "n")
