@@ -163,7 +163,8 @@ KNOWN = tomllib.loads(Path(__file__).parents[1].joinpath("slots.toml").read_text
 def replaced():
     found = {VariableTracker: set()}
     for patch in patches.PATCHES:
-        if isinstance(patch.owner, type) and issubclass(patch.owner, VariableTracker):
+        is_class = isinstance(patch.owner, type)
+        if patch.is_applied and is_class and issubclass(patch.owner, VariableTracker):
             found.setdefault(patch.owner, set()).add(patch.name)
     return found
 

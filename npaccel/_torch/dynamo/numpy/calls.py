@@ -14,6 +14,7 @@ from torch._dynamo.exc import ObservedNotImplementedError, Unsupported, unimplem
 from torch._dynamo.utils import proxy_args_kwargs
 from torch._dynamo.variables.base import VariableTracker
 from torch._dynamo.variables.builtin import BuiltinVariable
+from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.lazy import LazyVariableTracker
 from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.misc import NumpyDTypeVariable, NumpyVariable
@@ -133,14 +134,17 @@ def _check_lists(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
 
 
 def _count_read(variable: Any, most: int) -> int:
-    """Count Python's numbers in a list of the caller's, until there are more than `most`."""
+    """Count Python's numbers in a list of the caller's, until there are more than `most`.
+
+    Nothing is asked that would make constants of what may change.
+    """
     if isinstance(variable, LazyVariableTracker):
         if not variable.is_realized():
             return _count_numbers(variable.peek_value(), most)
         variable = variable.realize()
     if isinstance(variable, ListVariable | TupleVariable):
         return _count_each(variable.items, most, _count_read)
-    is_number = isinstance(variable, SymNodeVariable) or variable.is_python_constant()
+    is_number = isinstance(variable, SymNodeVariable | ConstantVariable)
     return int(is_number and variable.source is not None)
 
 
