@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, TypeAlias, TypeVar, overload
 
-from npaccel._compiler import call_samples, fallback, tiers
+from npaccel._compiler import fallback, tiers
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.make_dispatcher import make_dispatcher
@@ -240,6 +240,8 @@ class Jitted(Generic[P, R]):
         dispatcher = self._npaccel_dispatcher(runtime_options.current())
         if dispatcher is None:
             raise ValueError("report: npaccel is switched off here, so there is nothing to measure")
+        from npaccel._compiler import call_samples
+
         values = call_samples.last(self._npaccel_log.calls)
         if args is not None:
             values = dispatcher.spec.binding.bind(
