@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,12 @@ def sph_legendre_p_all(n: Any, m: Any, theta: Any, /, *, diff_n: int = 0) -> Ten
     return found[None].to(value.dtype)
 
 
+def _angles(given: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Return angles as arrays of float64 of one shape."""
+    found: Sequence[Tensor] = torch.broadcast_tensors(*(t.to(torch.float64) for t in given))
+    return found
+
+
 def _turned(size: Tensor, angle: Tensor) -> Tensor:
     """Return size exp(i angle)."""
     return torch.complex(size * torch.cos(angle), size * torch.sin(angle))
@@ -159,7 +166,7 @@ def _turned(size: Tensor, angle: Tensor) -> Tensor:
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, /, *, diff_n: int = 0) -> Tensor:
     """The spherical harmonic."""
     _no_derivatives(diff_n)
-    polar, azimuth = torch.broadcast_tensors(*(t.to(torch.float64) for t in floats(theta, phi)))
+    polar, azimuth = _angles(floats(theta, phi))
     order = integer(m, "m", _LARGEST)
     size = _normalised(_positive(n, "n"), order, polar)
     return cast(_turned(size, order * azimuth), narrow(_COMPLEX, [dtype_of(theta), dtype_of(phi)]))
@@ -170,7 +177,7 @@ def sph_harm_y_all(n: Any, m: Any, theta: Any, phi: Any, /, *, diff_n: int = 0) 
     """Spherical harmonics of all degrees and orders."""
     _no_derivatives(diff_n)
     given = floats(theta, phi)
-    polar, azimuth = torch.broadcast_tensors(*(t.to(torch.float64) for t in given))
+    polar, azimuth = _angles(given)
     order = _positive(m, "m")
     size = _table_of(_positive(n, "n"), order, polar)
     orders = constants([*range(order + 1), *range(-order, 0)], azimuth)
