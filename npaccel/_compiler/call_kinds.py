@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from npaccel._runtime import arguments
+from npaccel._runtime.containers import is_container
 from npaccel._runtime.kinds import ARRAYS
 from npaccel._runtime.options import Options
 from npaccel._syntax import wide_data
@@ -104,7 +105,7 @@ def makes_wide(result: Any) -> bool:
 
 def is_separate(result: Any) -> bool:
     """Whether a result is arrays and numbers, of which none shares memory with another."""
-    found = [part for _, part in arguments.parts(result, "") if not arguments.is_container(part)]
+    found = [part for _, part in arguments.parts(result, "") if not is_container(part)]
     arrays = [part for part in found if isinstance(part, np.ndarray)]
     known = sum(type(part) in NUMBERS or isinstance(part, np.generic) for part in found)
     if len(arrays) + known < len(found):

@@ -25,7 +25,7 @@ from npaccel._process import background, fork, logs, signals
 from npaccel._process.imports import load
 from npaccel._report import Graph
 from npaccel._runtime import arguments as runtime_arguments
-from npaccel._runtime import error_translation, foreign_arrays, long_containers
+from npaccel._runtime import error_translation
 from npaccel._runtime.error_translation import (
     CompiledCodeError,
     Patience,
@@ -180,7 +180,7 @@ class Dispatcher:
                 parts.append(type(value))
                 continue
             if i not in static:
-                parts.append(runtime_arguments.token(value))
+                parts.append(runtime_arguments.call_token(value))
                 continue
             try:
                 hash(value)
@@ -211,28 +211,20 @@ class Dispatcher:
 
     # -- A new signature ------------------------------------------------------
 
-    def _elsewhere(self, values: Sequence[Any], key: Key) -> Any:
-        """Make a call with arrays that aren't in this process's memory."""
+    def _settled(self, values: Sequence[Any], key: Key) -> Any:
+        """Make a call that is compiled nowhere here, `MISS` if that isn't known of it."""
+        runner = fallback.settled_runner(self.spec, values)
+        if runner is None:
+            return MISS
         if self.on_new is not None:
             self.on_new()
-        runner = foreign_arrays.runner(self.spec, values)
-        self._remember(key, runner)
-        return runner(values)
-
-    def _in_numpy(self, values: Sequence[Any], key: Key, place: int) -> Any:
-        """Make a call with a container of too many items."""
-        if self.on_new is not None:
-            self.on_new()
-        runner = fallback.runner_of_long(self.spec, place)
         self._remember(key, runner)
         return runner(values)
 
     def _slow(self, values: Sequence[Any], key: Key) -> Any:
-        if foreign_arrays.are_among(values):
-            return self._elsewhere(values, key)
-        place = long_containers.place_among(values, self.spec.static)
-        if place is not None:
-            return self._in_numpy(values, key, place)
+        result = self._settled(values, key)
+        if result is not MISS:
+            return result
         if not self.spec.label:
             self.spec.log.note_call(sample(values))
         usual = runtime_arguments.usual_key(values, key)
@@ -255,8 +247,8 @@ class Dispatcher:
         with background.unused():
             key = runtime_arguments.usual_key(values, self._key(values))
             result = self._known(values, key)
-            if result is MISS and foreign_arrays.are_among(values):
-                return self._elsewhere(values, key)
+            if result is MISS:
+                result = self._settled(values, key)
             return self._find_or_compile(values, key) if result is MISS else result
 
     def _known(self, values: Sequence[Any], key: Key) -> Any:

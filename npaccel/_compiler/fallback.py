@@ -23,10 +23,10 @@ from npaccel._report import Fallback
 from npaccel._report.suggestions import fix_for
 from npaccel._runtime import (
     arguments,
+    containers,
     error_translation,
     errstate,
     foreign_arrays,
-    long_containers,
 )
 from npaccel._runtime.error_translation import CompiledCodeError, Patience
 from npaccel._runtime.options import disabled
@@ -185,7 +185,18 @@ def runner_in_numpy(spec: FunctionSpec) -> Runner:
     return lambda values: run_in_numpy(spec, values)
 
 
-def runner_of_long(spec: FunctionSpec, place: int) -> Runner:
+def settled_runner(spec: FunctionSpec, values: Sequence[Any]) -> Runner | None:
+    """Return what makes calls like this one, where that's known before any is compiled.
+
+    Calls with Dask arrays or DTensors, and those with long containers; None for others.
+    """
+    if foreign_arrays.are_among(values):
+        return foreign_arrays.runner(spec, values)
+    place = containers.place_of_long(values, spec.static)
+    return None if place is None else _runner_of_long(spec, place)
+
+
+def _runner_of_long(spec: FunctionSpec, place: int) -> Runner:
     """Return a runner for calls with a container of many items, which NumPy makes.
 
     Parameters
@@ -196,7 +207,7 @@ def runner_of_long(spec: FunctionSpec, place: int) -> Runner:
     """
     name = spec.binding.names[place]
     reason = (
-        f"`{name}` holds more than {long_containers.MAX_ITEMS:,} items, each of which compiled "
+        f"`{name}` holds more than {containers.MAX_ITEMS:,} items, each of which compiled "
         "code would have to check at each call"
     )
     advice = f"pass an array, np.asarray({name})"
@@ -207,7 +218,7 @@ def runner_of_long(spec: FunctionSpec, place: int) -> Runner:
         nonlocal has_none
         if spec.options.strict:
             note(spec, reason, advice)
-        if has_none and not long_containers.shows(values, torch.Tensor):
+        if has_none and not containers.shows(values, torch.Tensor):
             return spec.binding.call(values)
         result = run_in_numpy(spec, values)
         has_none = arguments.device_of(values) is None

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from npaccel._compiler import recursion
+from npaccel._compiler import fallback, recursion
 from npaccel._compiler.call_kinds import (
     NUMBERS,
     Key,
@@ -41,7 +41,6 @@ from npaccel._compiler.tier_buckets import Bucket, SettledBucket, price
 from npaccel._process import fork
 from npaccel._process.imports import load
 from npaccel._report import Log
-from npaccel._runtime import foreign_arrays, long_containers
 from npaccel._runtime import options as runtime_options
 from npaccel._runtime.options import Options, Scope
 from npaccel._syntax import wide_data
@@ -207,11 +206,8 @@ class Tiered:
             if found is None:  # By keyword, perhaps, what was compiled for arguments by position.
                 same = self.buckets.get(kind(values))
                 found = same if same is not None and same.way == "compiled" else None
-            if found is None and foreign_arrays.are_among(values):
-                found = SettledBucket(self, foreign_arrays.runner(self.spec, values))
-            place = long_containers.place_among(values, self.spec.static)
-            if found is None and place is not None:
-                runner = load("npaccel._compiler.fallback").runner_of_long(self.spec, place)
+            runner = fallback.settled_runner(self.spec, values) if found is None else None
+            if runner is not None:
                 found = SettledBucket(self, runner)
             if found is None:
                 found = self.make_bucket(key, values, is_warm=is_warm)

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from npaccel._process.imports import loaded_class
-from npaccel._runtime.long_containers import is_long
+from npaccel._runtime.containers import is_container, is_long, items_of
 from npaccel._runtime.opaque import PLAIN, TAKEN, TAKEN_CHARS, is_opaque
 from npaccel.errors import MixedDevicesError, UnsupportedArrayError
 
@@ -54,26 +54,32 @@ def signature_key(values: Sequence[Any]) -> tuple[Token, ...]:
         if type(value) is np.ndarray:
             key.append((value.dtype, value.shape, value.strides, value.flags.num & _FLAGS))
         else:
-            key.append(token(value))
+            key.append(call_token(value))
     return tuple(key)
 
 
 def token(value: Any) -> Token:
-    """Return the part of the key for one argument.
+    """Return what compiled code depends on of a value.
 
     Raises
     ------
     UnsupportedArrayError
         For a tensor that isn't a plain strided one.
     """
-    kind = type(value)
-    make = _TOKENS.get(kind)
-    if make is None:
-        if len(_TOKENS) >= _MANY:  # Of classes that are made again and again.
-            for other in list(_TOKENS)[_MANY // 2 :]:
-                del _TOKENS[other]
-        make = _TOKENS[kind] = _make_token(kind)
-    return make(value)
+    return _TOKENS[type(value)](value)
+
+
+def call_token(value: Any) -> Token:
+    """Return the part of a signature key for one argument.
+
+    Of a long container it doesn't tell what that holds: NumPy makes the call, whatever it is.
+
+    Raises
+    ------
+    UnsupportedArrayError
+        For a tensor that isn't a plain strided one.
+    """
+    return _CALL_TOKENS[type(value)](value)
 
 
 def array_token(value: np.ndarray[Any, Any]) -> Token:
@@ -135,15 +141,23 @@ def _float_token(value: float) -> Token:
 
 
 def _tuple_token(value: tuple[Any, ...]) -> Token:
-    if is_long(value):  # NumPy makes the call, whatever they are.
-        return ("long", type(value))
     return (type(value), *map(token, value))
 
 
 def _dict_token(value: dict[Any, Any]) -> Token:
+    return (dict, tuple(value), *map(token, value.values()))
+
+
+def _call_tuple_token(value: Any) -> Token:
+    if is_long(value):
+        return ("long", type(value))
+    return (type(value), *map(call_token, value))
+
+
+def _call_dict_token(value: dict[Any, Any]) -> Token:
     if is_long(value):
         return ("long", dict)
-    return (dict, tuple(value), *map(token, value.values()))
+    return (dict, tuple(value), *map(call_token, value.values()))
 
 
 def _value_token(value: Any) -> Token:
@@ -215,31 +229,49 @@ def _make_token(kind: type) -> Callable[[Any], Token]:
         return _scalar_token
     if kind in _BY_VALUE or issubclass(kind, enum.Enum | np.dtype):
         return _value_token
-    if issubclass(kind, tuple) and (kind is tuple or hasattr(kind, "_fields")):
-        return _tuple_token
     return _type_token
 
 
-_TOKENS: dict[type, Callable[[Any], Token]] = {
-    np.ndarray: _part_token,
-    float: _float_token,
-    complex: lambda value: (complex, repr(value)),
-    list: _tuple_token,
-    dict: _dict_token,
-    slice: _slice_token,
-    types.FunctionType: _function_token,
-}
+class _Tokens(dict[type, Callable[[Any], Token]]):
+    """Functions that make the part of a key for a value, by its type.
+
+    Parameters
+    ----------
+    of_items, of_dict : callable
+        Those for lists and tuples, and for dicts.
+    """
+
+    def __init__(self, of_items: Callable[[Any], Token], of_dict: Callable[[Any], Token]) -> None:
+        super().__init__(
+            {
+                np.ndarray: _part_token,
+                float: _float_token,
+                complex: lambda value: (complex, repr(value)),
+                tuple: of_items,
+                list: of_items,
+                dict: of_dict,
+                slice: _slice_token,
+                types.FunctionType: _function_token,
+            }
+        )
+        self._of_items = of_items
+
+    def __missing__(self, kind: type) -> Callable[[Any], Token]:
+        if len(self) >= _MANY:  # Of classes that are made again and again.
+            for other in list(self)[_MANY // 2 :]:
+                self.pop(other, None)
+        is_named = issubclass(kind, tuple) and hasattr(kind, "_fields")
+        make = self[kind] = self._of_items if is_named else _make_token(kind)
+        return make
+
+
+_TOKENS = _Tokens(_tuple_token, _dict_token)
+_CALL_TOKENS = _Tokens(_call_tuple_token, _call_dict_token)
 
 
 def _is_dtensor(kind: type) -> bool:
     """Whether a class is that of torch's sharded tensors."""
     return kind is loaded_class("torch.distributed.tensor", "DTensor")
-
-
-def is_container(value: Any) -> bool:
-    """Whether an argument is a container whose parts are arguments themselves."""
-    kind = type(value)
-    return kind in (tuple, list, dict) or (isinstance(value, tuple) and hasattr(kind, "_fields"))
 
 
 def is_array(value: Any) -> bool:
@@ -249,9 +281,8 @@ def is_array(value: Any) -> bool:
 
 def holds_arrays(value: Any) -> bool:
     """Whether an object is a list, tuple or dict of arrays that have dimensions, some of them."""
-    items = value.values() if type(value) is dict else value
     return type(value) in (list, tuple, dict) and any(
-        is_array(item) and item.ndim for item in items
+        is_array(item) and item.ndim for item in items_of(value)
     )
 
 
@@ -353,8 +384,7 @@ def _rank_part(value: Any) -> Token:
         return (float, value == value and abs(value) != float("inf"))  # noqa: PLR0124
     if is_container(value):
         names = tuple(value) if type(value) is dict else ()
-        items = value.values() if type(value) is dict else value
-        return (type(value), names, *map(_rank_part, items))
+        return (type(value), names, *map(_rank_part, items_of(value)))
     return token(value)
 
 

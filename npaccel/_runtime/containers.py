@@ -1,4 +1,4 @@
-"""Containers among the arguments of a call that are too long to look at each of their items.
+"""Containers among the arguments of a call: their items are arguments themselves.
 
 Compiled code checks what a list holds, item by item, before each call, and a capture takes half a
 millisecond for each: NumPy makes calls with long ones.
@@ -14,30 +14,41 @@ from typing import Any
 MAX_ITEMS = 10_000
 #: Containers of fewer items aren't counted: those in them are, each by itself.
 _FEW = 8
-_CONTAINERS = (list, tuple, dict)
 #: Maximum number of items that are looked into.
 _LOOKED_AT = 100
 
 
-def is_long(value: Any) -> bool:
-    """Whether a list, tuple or dict holds too many items, by itself or in its items.
+def is_container(value: Any) -> bool:
+    """Whether an argument is a container whose parts are arguments themselves."""
+    kind = type(value)
+    return kind in (tuple, list, dict) or (isinstance(value, tuple) and hasattr(kind, "_fields"))
 
-    Parameters
-    ----------
-    value : list, tuple or dict
-    """
+
+def items_of(value: Any) -> Collection[Any]:
+    """Return the items of a container: of a dict, its values."""
+    items: Collection[Any] = value.values() if type(value) is dict else value
+    return items
+
+
+def is_long(value: Any) -> bool:
+    """Whether a container holds too many items, by itself or in its items."""
     count = len(value)
     if count > MAX_ITEMS:
         return True
     if count <= _FEW:
         return False
-    items: Iterable[Any] = value.values() if type(value) is dict else value
-    if type(next(iter(items))) not in _CONTAINERS:  # Items are mostly of one type.
+    items = items_of(value)
+    if not is_container(next(iter(items))):  # Items are mostly of one type.
         return False
-    return count + sum(len(item) for item in items if type(item) in _CONTAINERS) > MAX_ITEMS
+    return count + sum(len(item) for item in items if is_container(item)) > MAX_ITEMS
 
 
-def place_among(values: Sequence[Any], static: Collection[int] = ()) -> int | None:
+def holds_long(value: Any) -> bool:
+    """Whether an argument is a container that is long, or has such a one in it."""
+    return is_container(value) and (is_long(value) or any(map(holds_long, items_of(value))))
+
+
+def place_of_long(values: Sequence[Any], static: Collection[int]) -> int | None:
     """Return the place of the first argument with a long container, None without one.
 
     Parameters
@@ -47,19 +58,8 @@ def place_among(values: Sequence[Any], static: Collection[int] = ()) -> int | No
     static : collection of int
         Places of arguments that are constants of the code.
     """
-    for place, value in enumerate(values):
-        if type(value) in _CONTAINERS and place not in static and _holds_long(value):
-            return place
-    return None
-
-
-def _holds_long(value: Any) -> bool:
-    if type(value) not in _CONTAINERS:
-        return False
-    if is_long(value):
-        return True
-    items: Iterable[Any] = value.values() if type(value) is dict else value
-    return any(map(_holds_long, itertools.islice(items, _LOOKED_AT)))
+    places = (i for i, value in enumerate(values) if i not in static and holds_long(value))
+    return next(places, None)
 
 
 def shows(values: Iterable[Any], kind: type) -> bool:
@@ -67,11 +67,6 @@ def shows(values: Iterable[Any], kind: type) -> bool:
     for value in values:
         if isinstance(value, kind):
             return True
-        if type(value) in _CONTAINERS:
-            items: Iterable[Any] = value.values() if type(value) is dict else value
-            if shows(itertools.islice(items, _LOOKED_AT), kind):
-                return True
+        if is_container(value) and shows(itertools.islice(items_of(value), _LOOKED_AT), kind):
+            return True
     return False
-
-
-__all__ = ["MAX_ITEMS", "is_long", "place_among", "shows"]

@@ -10,6 +10,7 @@ import torch
 
 from npaccel._report import Log
 from npaccel._runtime import arguments
+from npaccel._runtime.containers import is_container, items_of
 from npaccel.errors import NotCompiledError
 
 
@@ -57,11 +58,11 @@ class _Host:
         return self.known[id(value)]
 
     def _made(self, value: Any) -> Any:
-        if not arguments.is_container(value):
+        if not is_container(value):
             return _array(value, self.arrays)
-        own = iter(value.values() if type(value) is dict else value)
+        own = iter(items_of(value))
         made = arguments.map_parts(value, self.array)
-        if all(part is next(own) for part in (made.values() if type(made) is dict else made)):
+        if all(part is next(own) for part in items_of(made)):
             return value
         self.containers[id(made)] = value, made
         return made
@@ -72,7 +73,7 @@ class _Host:
             return self.arrays[id(value)][0]
         if id(value) in self.containers:
             return self.containers[id(value)][0]
-        if arguments.is_container(value):
+        if is_container(value):
             return arguments.map_parts(value, self.tensor)
         is_array = arguments.is_array(value) and not isinstance(value, torch.Tensor)
         return arguments.to_tensor(value).to(self.device) if is_array else value

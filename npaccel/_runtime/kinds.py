@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from npaccel._runtime.arguments import is_container, with_items
+from npaccel._runtime.arguments import with_items
+from npaccel._runtime.containers import is_container, items_of
 
 #: NumPy's classes of values that have a dtype.
 ARRAYS = (np.ndarray, np.generic)
@@ -20,8 +21,7 @@ def kinds_of(value: Any) -> Any:
     if isinstance(value, ARRAYS):
         return (type(value) is np.ndarray, value.dtype)
     if is_container(value):
-        items = value.values() if type(value) is dict else value
-        return (type(value), *map(kinds_of, items))
+        return (type(value), *map(kinds_of, items_of(value)))
     return type(value)
 
 
@@ -37,7 +37,7 @@ def as_kinds(value: Any, kinds: Any) -> Any:
         return value.astype(kinds[1], copy=False) if same else value
     if not is_container(value) or len(kinds) != len(value) + 1:
         return value
-    items = list(value.values() if type(value) is dict else value)
+    items = list(items_of(value))
     new = list(map(as_kinds, items, kinds[1:]))
     if all(map(operator.is_, new, items)):
         return value

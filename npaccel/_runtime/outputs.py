@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from npaccel._runtime import device_transfer
-from npaccel._runtime.arguments import COPYING, conversion_of, is_container, to_array, to_tensor
+from npaccel._runtime.arguments import COPYING, conversion_of, to_array, to_tensor
+from npaccel._runtime.containers import is_container
 from npaccel._runtime.error_translation import SHARED, CompiledCodeError
 from npaccel._runtime.foreign_table import Form
 

@@ -24,6 +24,7 @@ from npaccel._process.imports import load
 from npaccel._report import Graph
 from npaccel._runtime import arguments, error_translation
 from npaccel._runtime.callables import read_by
+from npaccel._runtime.containers import is_container, items_of
 from npaccel._runtime.error_translation import CompiledCodeError
 from npaccel._runtime.plan import Plan
 from npaccel._runtime.ranks import agreement
@@ -273,10 +274,9 @@ def _token(value: Any) -> Any:
         return (DTensor, *layout, grad, arguments.token(local))
     if type(value) is float:
         return float
-    if arguments.is_container(value):
+    if is_container(value):
         names = tuple(value) if type(value) is dict else ()
-        items = value.values() if type(value) is dict else value
-        return (type(value), names, *map(_token_of_part, items))
+        return (type(value), names, *map(_token_of_part, items_of(value)))
     return arguments.token(value)
 
 
@@ -321,9 +321,8 @@ def _in_words(value: Any) -> str:
         return f"{value.dtype}{tuple(value.shape)} placed {value.placements}"
     if isinstance(value, torch.Tensor) or hasattr(value, "dtype"):
         return f"{value.dtype}{tuple(getattr(value, 'shape', ()))}"
-    if arguments.is_container(value):
-        items = value.values() if type(value) is dict else value
-        return f"{type(value).__name__} of {', '.join(map(_in_words, items))}"
+    if is_container(value):
+        return f"{type(value).__name__} of {', '.join(map(_in_words, items_of(value)))}"
     if type(value) in (int, bool, str, type(None)):
         return repr(value)
     return type(value).__qualname__

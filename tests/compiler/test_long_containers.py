@@ -2,6 +2,7 @@
 
 import collections
 import time
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,9 +10,9 @@ import torch
 from comparing import assert_same
 
 import npaccel
-from npaccel._runtime import long_containers
+from npaccel._runtime import containers
 
-LONG = long_containers.MAX_ITEMS + 1
+LONG = containers.MAX_ITEMS + 1
 TOLD = r"`rows` holds more than 10,000 items.*\n  pass an array, np.asarray\(rows\)"
 
 
@@ -55,6 +56,36 @@ def test_dicts_of_many_items():
     jitted = npaccel.jit(lambda rows: np.float64(len(rows)), compile="now", backend="eager")
     with pytest.warns(npaccel.errors.PerformanceWarning, match=TOLD):
         assert jitted(dict.fromkeys(range(LONG), 1.0)) == LONG
+
+
+class Table(NamedTuple):
+    rows: list
+    scale: float
+
+
+@pytest.mark.parametrize("function", [np.sum, lambda rows: rows.scale], ids=["rows", "a tuple"])
+def test_calls_that_have_to_compile_are_numpys_too(function):
+    rows = [1.0] * (100 * LONG)
+    rows = Table(rows, 2.0) if function is not np.sum else rows
+    jitted = npaccel.jit(lambda rows: function(rows), backend="eager", default_float="float64")
+    start = time.perf_counter()
+    with pytest.warns(npaccel.errors.PerformanceWarning, match=TOLD):
+        jitted.warmup(rows)
+    assert jitted(rows) == function(rows)
+    assert time.perf_counter() - start < 10
+
+
+def test_long_tuples_that_are_static_are_constants():
+    """They are told apart: code for one isn't that for another."""
+    jitted = npaccel.jit(
+        lambda x, rows: x * len(rows) + rows[3], static_argnames="rows", backend="eager",
+        compile="now", default_float="float64", cache=False,
+    )  # fmt: skip
+    for count in (LONG, LONG + 5):
+        for value in (1.0, 2.0):
+            for n in (4, 5, 6):
+                found = jitted(np.ones(n), (value,) * count)
+                assert_same(found, np.full(n, count + value))
 
 
 def test_strict_functions_refuse_them():
@@ -116,10 +147,10 @@ def test_attributes_that_are_longer_still(name):
 
 
 def test_what_counts_as_long():
-    assert not long_containers.is_long([0.0] * long_containers.MAX_ITEMS)
-    assert long_containers.is_long([0.0] * LONG)
-    assert long_containers.is_long([[0.0] * 200] * 100)
-    assert not long_containers.is_long([np.zeros(LONG)] * 20)
-    assert long_containers.place_among([1.0, {"a": [[0.0] * LONG]}]) == 1
-    assert long_containers.place_among([(0,) * LONG, [0.0] * LONG], {0}) == 1
-    assert long_containers.place_among([[], {}, (), "a" * LONG, np.zeros(LONG)]) is None
+    assert not containers.holds_long([0.0] * containers.MAX_ITEMS)
+    assert containers.holds_long([0.0] * LONG)
+    assert containers.holds_long([[0.0] * 200] * 100)
+    assert not containers.holds_long([np.zeros(LONG)] * 20)
+    assert containers.place_of_long([1.0, {"a": [[0.0] * LONG]}], ()) == 1
+    assert containers.place_of_long([(0,) * LONG, [0.0] * LONG], {0}) == 1
+    assert containers.place_of_long([[], {}, (), "a" * LONG, np.zeros(LONG)], ()) is None

@@ -328,6 +328,8 @@ def test_classes_that_are_made_again_and_again_are_dropped():
     from npaccel._runtime import arguments
 
     for number in range(3 * arguments._MANY):
-        arguments.token(type(f"Made{number}", (), {})())
+        made = type(f"Made{number}", (), {})()
+        assert arguments.call_token(made) == arguments.token(made)
     assert len(arguments._TOKENS) <= arguments._MANY
+    assert len(arguments._CALL_TOKENS) <= arguments._MANY
     assert arguments.token(1.5) == (float, 1.5)

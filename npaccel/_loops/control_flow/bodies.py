@@ -25,6 +25,7 @@ from npaccel._loops.driver.region import Region
 from npaccel._report import Loop
 from npaccel._runtime import arguments as runtime_arguments
 from npaccel._runtime.callables import underlying
+from npaccel._runtime.containers import is_container
 from npaccel._syntax import lambda_lifting, loop_detection
 from npaccel._syntax import source as syntax_source
 from npaccel._syntax.dataflow import Names
@@ -392,7 +393,7 @@ class _Parameters:
 def _structure(value: Any) -> Any:
     """Return what of an argument a compiled body depends on."""
     kind = type(value)
-    if not runtime_arguments.is_container(value):
+    if not is_container(value):
         return kind if kind is int or kind is float else None
     if kind is dict:
         return (dict, *value, *map(_structure, value.values()))

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from npaccel._runtime.arguments import is_array, is_container
+from npaccel._runtime.arguments import is_array
+from npaccel._runtime.containers import is_container
 
 _NUMBERS: dict[type, str] = {bool: "b", int: "iu", float: "f", complex: "c"}
 
