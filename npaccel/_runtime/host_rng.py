@@ -111,7 +111,7 @@ def make_draw(
     lines = ["def draw(args, inputs):", *(f"    {line}" for line in body)]
     lines += ["def save(args):", *(f"    {line}" for line in unpack)]
     lines += [f"    return [{', '.join(owners)}]"]
-    scope: dict[str, Any] = {**names, **_NAMES, "device": torch.device(device)}
+    scope: dict[str, Any] = {**names, **_names(), "device": torch.device(device)}
     exec(compile("\n".join(lines), "<npaccel draws>", "exec"), scope)
     return scope["draw"], scope["save"]
 
@@ -182,15 +182,17 @@ def permuted(owner: Any, shape: tuple[int, ...], axis: int | None) -> np.ndarray
     return found
 
 
-_NAMES: dict[str, Any] = {
-    "array": to_array,
-    "drawn": drawn,
-    "dtype": np.dtype,
-    "inf": float("inf"),
-    "key_words": key_words,
-    "nan": float("nan"),
-    "permuted": permuted,
-    "random": np.random,
-    "shuffled": shuffled,
-    "state_of": state_of,
-}
+def _names() -> dict[str, Any]:
+    """Return what lines of draws refer to; NumPy imports its `random` when it's asked for."""
+    return {
+        "array": to_array,
+        "drawn": drawn,
+        "dtype": np.dtype,
+        "inf": float("inf"),
+        "key_words": key_words,
+        "nan": float("nan"),
+        "permuted": permuted,
+        "random": np.random,
+        "shuffled": shuffled,
+        "state_of": state_of,
+    }
