@@ -299,7 +299,7 @@ def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Unco
     # An array that a subgraph hands on doesn't own its memory, so that it can't be resized.
     is_whole = spec.is_transformed  # What is transformed doesn't go on beside uncompiled code.
     if error.is_break and not is_whole and "resize" not in spec.function.__code__.co_names:
-        return Uncompiled(around_breaks(spec, error, has_wide))
+        return Uncompiled(around_breaks(spec, error, has_wide), first_break=_place_of(error))
     frame = error.stack[-1]
     kind = opaque_objects.kind_of(error.category)
     found = uncompiled(
@@ -317,6 +317,10 @@ def _uncaptured(spec: FunctionSpec, error: CaptureError, has_wide: bool) -> Unco
     )
     spec.log.calls.clear()  # An array that is remembered can't be resized.
     return found
+
+
+def _place_of(error: CaptureError) -> tuple[str, int | None] | None:
+    return (error.stack[-1].filename, error.stack[-1].lineno) if error.stack else None
 
 
 def _error_for(kind: Kind | None) -> type[NotCompiledError]:

@@ -127,6 +127,8 @@ class Dispatcher:
         self._has_own_key = bool(spec.static or spec.varying)
         self._dynamic: dict[Key, list[Compiled | Artifact]] = {}
         self._dynamic_frames: dict[Key, list[Runner]] = {}
+        #: Of each kind the first signature that was compiled around graph breaks.
+        self._broken: dict[Key, fallback.Uncompiled] = {}
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}
         self._guards: dict[Key, Sequence[Guard]] = {}
@@ -512,10 +514,13 @@ class Dispatcher:
         key, rank_key = attempt.key, attempt.rank_key
         self._patience.end()
         if isinstance(outcome, fallback.Uncompiled):
+            earlier = self._broken_alike(rank_key, outcome)
+            serves_kind = outcome.serves_kind or earlier is not None
+            outcome = earlier or outcome
             runner = outcome.settled(self._forget)
             if outcome.is_kept:
                 self._remember(key, runner)
-            if outcome.serves_kind:
+            if serves_kind:
                 self._dynamic_frames.setdefault(rank_key, []).append(outcome.runner)
             return runner
         self._guards[key] = outcome.guards
@@ -562,6 +567,19 @@ class Dispatcher:
             stages=outcome.stages | {"rest": seconds - sum(outcome.stages.values())},
         )
         return runner
+
+    def _broken_alike(
+        self, rank_key: Key, outcome: fallback.Uncompiled
+    ) -> fallback.Uncompiled | None:
+        """Return what became of an earlier signature that broke where this one does.
+
+        Its subgraphs have guards of their own, and take other sizes and numbers as inputs.
+        """
+        if outcome.first_break is None or self.spec.options.dynamic is False:
+            return None
+        first = self._broken.setdefault(rank_key, outcome)
+        is_alike = first is not outcome and first.first_break == outcome.first_break
+        return first if is_alike else None
 
     def _reason(self, key: Key, rank_key: Key, values: Sequence[Any]) -> tuple[str, str]:
         """Say why there is no runner yet, where there are others of this kind.

@@ -62,6 +62,9 @@ class Uncompiled:
         Whether `runner` makes later calls of the signature too.
     serves_kind : bool
         Whether it makes calls of other sizes and numbers as well.
+    first_break : tuple of str and int, optional
+        File and line of the first graph break, where `runner` compiles what is around it. It can
+        make calls of other sizes and numbers that break there too.
     """
 
     def __init__(
@@ -71,11 +74,13 @@ class Uncompiled:
         *,
         is_kept: bool = True,
         serves_kind: bool = False,
+        first_break: tuple[str, int | None] | None = None,
     ) -> None:
         self.runner = runner
         self.note = note
         self.is_kept = is_kept
         self.serves_kind = serves_kind
+        self.first_break = first_break
 
     def settled(self, forget: Callable[[Runner], None]) -> Runner:
         """Return the runner of the signature.

@@ -7,6 +7,7 @@ line between. Every break is noted in the log, with file and line.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import threading
 import time
@@ -143,6 +144,7 @@ def _runner(spec: FunctionSpec, breaks: _Breaks, has_wide: bool, patience: Patie
                     result = on_host(values)
             except WideDataError:
                 saved.restore()
+                compile_subgraph.disown()
                 raise
             may_start_over = False
         else:
@@ -214,6 +216,7 @@ class _SubgraphCompiler:
         self.patience = patience
         self.count = 0
         self.current = _Current()
+        self._graphs: list[Graph] = []
 
     @contextlib.contextmanager
     def restartable(self) -> Iterator[None]:
@@ -223,6 +226,13 @@ class _SubgraphCompiler:
             yield
         finally:
             self.current.is_saved = False
+
+    def disown(self) -> None:
+        """Have the report tell of no narrowed lines: the call is made again without."""
+        for graph in self._graphs:
+            details = dataclasses.replace(graph.details, narrowed=())
+            self.spec.log.replace_graph(graph, details=details)
+        self._graphs.clear()
 
     def _on_wide(self) -> None:
         """Have the call made again with nothing narrowed, or say that it can't be.
@@ -260,18 +270,19 @@ class _SubgraphCompiler:
             self.patience.begin()
             compiled = inductor.CompiledGraph(interpreted, mutated=written_inputs)
         logs.compile.debug("%s: compiled: %s", what, logs.seconds(compiled.stages))
-        self.spec.log.add_graph(
-            Graph(
-                signature=f"subgraph {self.count}",
-                dynamic=dynamo_breaks.is_dynamic(subgraph),
-                backend=self.spec.options.backend,
-                seconds=time.perf_counter() - start,
-                uncacheable="it's a subgraph between graph breaks",
-                source=compiled.source,
-                stages=compiled.stages,
-                details=Details(compiled.lines, subgraph.narrowed, headers=compiled.headers),
-            )
+        graph = Graph(
+            signature=f"subgraph {self.count}",
+            dynamic=dynamo_breaks.is_dynamic(subgraph),
+            backend=self.spec.options.backend,
+            seconds=time.perf_counter() - start,
+            uncacheable="it's a subgraph between graph breaks",
+            source=compiled.source,
+            stages=compiled.stages,
+            details=Details(compiled.lines, subgraph.narrowed, headers=compiled.headers),
         )
+        self.spec.log.add_graph(graph)
+        if self.current.is_saved:  # Else nothing starts over any more.
+            self._graphs.append(graph)
 
         settings = self.settings
         this = weakref.proxy(self)  # Dynamo keeps what is returned with the function's code.

@@ -28,6 +28,50 @@ def test_twenty_shapes_two_compilations(backend):
     assert not report.fallbacks
 
 
+def around_a_break(x, step):
+    y = np.sin(x) * step
+    print(end="")
+    return y + step
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+@pytest.mark.parametrize("kind", [int, float, np.float64, "sizes", "shapes"])
+def test_around_graph_breaks_sizes_and_numbers_are_inputs(kind, backend):
+    """Twenty calls compile what a few do: the breaks are the same."""
+    f = npaccel.jit(around_a_break, backend=backend, compile="now")
+    for n in range(2, 22):
+        if kind == "sizes":
+            agree(f, np.linspace(0, 1, n), 2.5)
+        elif kind == "shapes":
+            agree(f, np.ones((n, n + 1)), 2.5)
+        else:
+            agree(f, np.linspace(0, 1, 100), kind(n + 0.5))
+    assert len(f.report().graphs) <= 4
+    (told,) = f.report().fallbacks
+    assert told.line == around_a_break.__code__.co_firstlineno + 2
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+def test_dynamic_false_compiles_each_around_graph_breaks():
+    f = npaccel.jit(around_a_break, backend="eager", dynamic=False, compile="now")
+    for n in range(2, 6):
+        agree(f, np.ones(n), 2.5)
+    assert len(f.report().graphs) == 8
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+def test_values_that_meet_no_graph_break_are_one_graph():
+    def f(x, verbose):
+        if verbose > 1:
+            print(end="")
+        return np.sin(x) * verbose
+
+    jitted = npaccel.jit(f, backend="eager", compile="now")
+    for verbose in (2, 1, 3, 0, 4, -1):
+        agree(jitted, np.linspace(0, 1, 5), verbose)
+    assert "subgraph" not in jitted.report().graphs[1].signature
+
+
 def test_dynamic_true_compiles_once():
     f = npaccel.jit(lambda x: x + 1, dynamic=True, backend="eager")
     for n in range(2, 10):
