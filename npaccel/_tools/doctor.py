@@ -32,12 +32,18 @@ HOT = 0.03
 FLAT = 0.2
 #: A run that can be made faster by less is left alone.
 WORTHWHILE = 1.1
-#: Prints the seconds by which a process that imports npaccel starts later than one with NumPy.
+#: Prints the seconds by which a process that imports npaccel starts later than one with NumPy, and
+#: those that it takes to import the compiler.
 _START = """
-import numpy, time
+import numpy, sys, time
 start = time.perf_counter()
 import npaccel, torch
 print(time.perf_counter() - start)
+if sys.argv[1:]:
+    from npaccel._compiler.compiler_import import import_compiler
+    start = time.perf_counter()
+    import_compiler("inductor", "cpu")
+    print(time.perf_counter() - start)
 """
 #: Maximum number of functions that are tried.
 MOST = 12
@@ -103,7 +109,9 @@ class Diagnosis:
     diff : str
         What changes with that.
     start : float
-        Seconds that a run takes longer at its start, for importing npaccel.
+        Seconds that each run takes longer, for importing npaccel.
+    compiling : float
+        Seconds that each run compiles what isn't kept on disk, if all that advice is followed.
     """
 
     script: str
@@ -114,11 +122,12 @@ class Diagnosis:
     text: str = ""
     diff: str = ""
     start: float = 0.0
+    compiling: float = 0.0
 
     @property
     def seconds_then(self) -> float:
         """Seconds of a later run, as estimated, if all advice to compile is followed."""
-        return self.seconds / self.speed_up + self.start
+        return self.seconds / self.speed_up + self.start + self.compiling
 
     @property
     def targets(self) -> list[str]:
@@ -172,6 +181,11 @@ class Diagnosis:
         if not self.start:
             return []
         told = f"importing npaccel takes {duration(self.start)} of each run"
+        if self.compiling:
+            told += (
+                ", and subgraphs between lines that can't be compiled, which aren't kept on disk, "
+                f"{duration(self.compiling)}"
+            )
         if self.seconds_then > self.seconds / WORTHWHILE:
             return [f"{told}: it pays for longer runs than this one"]
         times = self.seconds / self.seconds_then
@@ -282,26 +296,36 @@ def _diagnosed(
     speed_up = profile.seconds / max(profile.seconds - saved, 1e-9)
     if speed_up < WORTHWHILE:
         chosen, speed_up = [], 1.0
+    compiling = sum(trial.compiling for trial in chosen)
+    start, importing = _start(with_compiler=compiling > 0) if chosen else (0.0, 0.0)
     return Diagnosis(
         script,
         profile.seconds,
         profile.exit_code,
         tuple(_finding(trial, chosen, profile, made) for trial in shown),
         speed_up,
-        start=_start() if chosen else 0.0,
+        start=start,
+        compiling=compiling + importing,
     )
 
 
-def _start() -> float:
-    """Measure how much later a process starts that imports npaccel; 0 where that fails."""
+def _start(*, with_compiler: bool) -> tuple[float, float]:
+    """Measure how much later a process starts that imports npaccel, and what compiles.
+
+    Both are 0 where that fails.
+    """
     home = str(Path(npaccel.__file__).parents[1])
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(  # noqa: S603 -- our own words
-        [sys.executable, "-P", "-c", _START],  # Nothing is imported from the current folder.
+        # Nothing is imported from the current folder.
+        [sys.executable, "-P", "-c", _START, *(["compiler"] if with_compiler else [])],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    return 0.0 if done.returncode else float(done.stdout)
+    if done.returncode:
+        return 0.0, 0.0
+    start, *importing = map(float, done.stdout.split())
+    return start, sum(importing)
 
 
 def _candidates(profile: Profile) -> list[Watched]:

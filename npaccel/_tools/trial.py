@@ -56,6 +56,12 @@ class Trial:
         """Seconds of the run that compiling it saves, once it's compiled."""
         return self.watched.seconds * (1 - 1 / self.speed_up)
 
+    @property
+    def compiling(self) -> float:
+        """Seconds that each run compiles it anew, as that isn't kept on disk."""
+        graphs = self.report.graphs if self.report else ()
+        return sum(graph.seconds for graph in graphs if graph.uncacheable)
+
 
 def tried(watched: Watched, options: dict[str, Any]) -> Trial:
     """Compile a function, check it and time it on the arguments of one of its calls.

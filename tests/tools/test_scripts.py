@@ -504,6 +504,13 @@ def test_the_start_of_a_run_is_counted(seconds, speed_up, told):
     assert f"importing npaccel takes 1 s of each run: {told}" in str(found)
 
 
+def test_what_is_compiled_in_each_run_is_counted():
+    finding = doctor.Finding("a:f", "", 1, 2, 1.0, "compiled in part", 9.0, "", True)
+    found = doctor.Diagnosis("script.py", 9.0, 0, (finding,), 9.0, start=1.0, compiling=2.5)
+    assert found.seconds_then == 4.5
+    assert "aren't kept on disk, 2.5 s: this one would take 4.5 s from the second on" in str(found)
+
+
 def test_runs_in_which_nothing_pays_are_left_alone(monkeypatch):
     watched = Watched("__main__", "f", lambda x: x)
     watched.seconds = watched.own = 0.5
