@@ -54,6 +54,11 @@ _BRIEF_CALLS = 100
 _FIRST_LOOK = 1e-3
 #: A way that takes less than this of the other's time is faster without a doubt.
 _CLEARLY = 0.7
+#: A compiled call that takes less than this of what NumPy took before needs no trial.
+_BEYOND_DOUBT = 0.25
+#: Seconds and share of NumPy's time by which calls have to be slower beside the compilation, until
+#: they wait for it: both need Python's interpreter.
+_HELD_UP, _HELD_UP_SHARE = 0.05, 0.2
 #: The share of the time that goes into timing both again.
 _RETRY_SHARE = 1 / 50
 #: Multiple of the price that calls may take until one compiles nothing.
@@ -162,6 +167,10 @@ class Bucket:
         self._count = 0
         #: Seconds that calls may wait for compiling yet.
         self._credit = 0.0
+        #: Seconds of NumPy's calls beside the compilation, and of as many before it.
+        self._beside, self._before = 0.0, 0.0
+        #: Seconds of one before it, on average.
+        self._usual = 0.0
         self._failures = 0
         self._graphs = 0
         self._dispatcher: Any = None
@@ -331,6 +340,8 @@ class Bucket:
         self.compileds.clear()
         self.tier.state = "being compiled"
         self._credit = price()
+        self._beside = self._before = 0.0
+        self._usual = self._seconds / max(self.tier.calls, 1)
         if self._verdict is None or not self._verdict.is_compiled:  # It isn't on disk.
             self._dispatcher.get_ready()
         self._go_on("building", self._building)
@@ -340,13 +351,20 @@ class Bucket:
     def _building(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if self.casts and self.meets_wide(args, kwargs):
             return self.call(args, kwargs)
+        if self._credit > 0 and self._is_held_up() and not background.is_idle():
+            start = time.perf_counter()
+            background.wait(self._credit)
+            self._credit -= time.perf_counter() - start
         if not background.is_idle() or self._credit < 0:
             before = self.spent
             try:
                 return self._answer(args, kwargs)
             finally:
-                self._credit += self.spent - before
-                self._seconds += self.spent - before
+                seconds = self.spent - before
+                self._credit += seconds
+                self._beside += seconds
+                self._before += self._usual
+                self._seconds += seconds
                 self.spent = before
         start = time.perf_counter()
         try:
@@ -356,6 +374,11 @@ class Bucket:
             if background.is_idle():
                 self._note_build(seconds)
         return self._as_before(result) if self.casts else result
+
+    def _is_held_up(self) -> bool:
+        """Whether NumPy's calls and the helper thread keep each other waiting."""
+        lost = self._beside - self._before
+        return lost > max(_HELD_UP, _HELD_UP_SHARE * self._before)
 
     def _as_before(self, result: Any) -> Any:
         """Return a compiled call's result with the dtypes of earlier ones, which NumPy made.
@@ -383,7 +406,10 @@ class Bucket:
             waited = self.spent - len(self.compileds) * fastest
             built = self.owner.spec.log.graphs[self._graphs :]
             note_price(waited + sum(graph.seconds for graph in built if not graph.loaded))
-            self._compare()
+            if self.compileds[-1] < _BEYOND_DOUBT * self._usual:
+                self._choose_compiled(fastest, self._usual)
+            else:
+                self._compare()
         elif self.spent > _PATIENCE * 2**self._failures * (price() + numpys):
             self._failures += 1
             self._note_verdict(self.spent / len(self.compileds), numpys)
@@ -420,20 +446,27 @@ class Bucket:
         is_close = _CLEARLY < compiled / numpy < 1 / _CLEARLY
         if samples < _FEWEST or (is_close and samples < _CLOSE_SAMPLES):
             return
+        if compiled <= numpy:
+            self._choose_compiled(compiled, numpy)
+            return
+        self._note_times(compiled, numpy)
+        self.limit = max(samples * compiled / _RETRY_SHARE, price())
+        self.tier.state = "NumPy's, which is faster"
+        self._is_slower = True
+        self._go_on("numpy", self._answer)
+
+    def _choose_compiled(self, compiled: float, numpy: float) -> None:
+        self._note_times(compiled, numpy)
+        self.be_compiled("compiled")
+        self.owner.note_settled()
+
+    def _note_times(self, compiled: float, numpy: float) -> None:
         self.tier.compiled, self.tier.numpy = compiled, numpy
         logs.compile.debug(
             "%s: %.3g s compiled, %.3g s in NumPy: %s",
             self.owner.spec.name, compiled, numpy, self.tier.signature,
         )  # fmt: skip
         self._note_verdict(compiled, numpy)
-        if compiled <= numpy:
-            self.be_compiled("compiled")
-            self.owner.note_settled()
-            return
-        self.limit = max(samples * compiled / _RETRY_SHARE, price())
-        self.tier.state = "NumPy's, which is faster"
-        self._is_slower = True
-        self._go_on("numpy", self._answer)
 
     # -- What was chosen -------------------------------------------------------------
 

@@ -3,6 +3,10 @@
 The thread begins with the first work and doesn't keep the process alive: at its exit the work that
 runs is cut short, since Python ends such a thread in the middle of C++ code otherwise, which
 aborts. A forked child has no thread, and none of its parent's work.
+
+While it works Python switches between threads more often. A thread gets the interpreter back one
+interval after each file that it reads, and an import reads thousands: beside a Python loop, with
+the usual 5 ms, it would take minutes.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import ctypes
+import math
 import os
 import sys
 import threading
@@ -23,6 +28,8 @@ from npaccel._process import fork, logs
 #: Seconds that the exit of the process waits for the thread, and from one try to end it to another.
 _PATIENCE = 10.0
 _INTERVAL = 0.25
+#: Seconds after which a thread lets another one have the interpreter, while there is work.
+_SWITCH_INTERVAL = 200e-6
 
 
 class _StoppedError(BaseException):
@@ -39,6 +46,8 @@ class _Thread:
         self.count = 0
         self.is_stopped = False
         self.thread: threading.Thread | None = None
+        #: What `sys.getswitchinterval` gave before the work that is being done.
+        self.usual_interval: float | None = None
 
     def add(self, work: Callable[[], Any]) -> None:
         with self.changed:
@@ -59,14 +68,29 @@ class _Thread:
                     self.changed.wait_for(lambda: self.todo)
                     work = self.todo.popleft()
                 try:
+                    self.switch_often()
                     work()
                 except Exception:  # noqa: BLE001 (what is asked for deals with its own errors)
                     logs.compile.debug("work in the background failed", exc_info=True)
                 finally:
                     del work
+                    self.switch_as_usual()
                     with self.changed:
                         self.count -= 1
                         self.changed.notify_all()
+
+    def switch_often(self) -> None:
+        """Have threads switch at least every `_SWITCH_INTERVAL`."""
+        usual = sys.getswitchinterval()
+        if usual > _SWITCH_INTERVAL:
+            self.usual_interval = usual
+            sys.setswitchinterval(_SWITCH_INTERVAL)
+
+    def switch_as_usual(self) -> None:
+        """Undo `switch_often`, where the program hasn't set an interval of its own since."""
+        usual, self.usual_interval = self.usual_interval, None
+        if usual is not None and math.isclose(sys.getswitchinterval(), _SWITCH_INTERVAL):
+            sys.setswitchinterval(usual + 0.5e-6)  # Python cuts off what's below 1 µs.
 
     def wait(self, timeout: float | None) -> bool:
         with self.changed:
@@ -176,6 +200,7 @@ def wait(timeout: float | None = None) -> bool:
 def _forget() -> None:
     """Start over in a forked child, which has no thread."""
     global _thread
+    _thread.switch_as_usual()
     _thread = _Thread()
 
 

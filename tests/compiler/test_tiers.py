@@ -74,7 +74,7 @@ def tiered(monkeypatch):
 
         made = tiers.Tiered(
             function,
-            Options(default_float="float64"),
+            Options(default_float="float64", cache=False),
             Log(),
             runtime_options.current(),
             lambda *_: Dispatcher(),
@@ -152,6 +152,45 @@ def test_calls_that_go_on_compiling_are_numpys(tiered):
     assert clock.now < 20_000 * 0.01 * 4
     assert not settled
     assert "NumPy" in next(iter(made.buckets.values())).tier.state
+
+
+@pytest.mark.parametrize(("beside", "waits"), [(0.5, False), (1.0, True)])
+def test_calls_that_hold_a_compilation_up_wait_for_it(tiered, monkeypatch, beside, waits):
+    """Where a loop of Python needs the interpreter itself, both ways would take longer."""
+    clock = Clock(numpy=0.5, compiled=0.001)
+    call, settled, made = tiered(clock)
+    waited = []
+
+    def wait(timeout):
+        waited.append(timeout)
+        clock.now += 2.0
+        return True
+
+    monkeypatch.setattr(background, "is_idle", lambda: bool(waited))
+    monkeypatch.setattr(background, "wait", wait)
+    for _ in range(6):
+        call(X)
+    (bucket,) = made.buckets.values()
+    assert bucket.tier.state == "being compiled"
+    clock.seconds["numpy"] = beside
+    for _ in range(10):
+        call(X)
+    if waits:
+        assert waited == [tier_buckets._USUAL_SECONDS + beside]
+        assert clock.called() == ["numpy"] * 7 + ["compiled"] * 9
+        assert settled
+    else:
+        assert not waited
+        assert clock.called() == ["numpy"] * 16
+
+
+def test_what_is_much_faster_is_not_compared_again(tiered):
+    clock = Clock(numpy=1.0, compiled=0.1, build=[2.0])
+    call, settled, _ = tiered(clock)
+    for _ in range(20):
+        call(X)
+    assert settled
+    assert clock.called() == ["numpy"] * 3 + ["compiled"] * 17
 
 
 def test_other_arguments_are_other_buckets(tiered):
