@@ -127,7 +127,7 @@ class Dispatcher:
         self._has_own_key = bool(spec.static or spec.varying)
         self._dynamic: dict[Key, list[Compiled | Artifact]] = {}
         self._dynamic_frames: dict[Key, list[Runner]] = {}
-        #: Of each kind the first signature that was compiled around graph breaks.
+        #: First signature of each kind that was compiled around graph breaks.
         self._broken: dict[Key, fallback.Uncompiled] = {}
         self._histories: dict[Key, Any] = {}
         self._captures: dict[Key, int] = {}

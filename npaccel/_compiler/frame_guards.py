@@ -27,6 +27,7 @@ def own_guards(call: Call, capture: Capture) -> tuple[list[Guard] | None, str]:
         ) + guards.method_guards(
             capture.guards, capture.traced_code, scope, call.arguments, capture.imports
         )
+        made += _size_guards(call, capture)
     except UnknownGuardError as error:
         return None, str(error)
     broken = guards.failed(made, scope, call.arguments)
@@ -34,6 +35,20 @@ def own_guards(call: Call, capture: Capture) -> tuple[list[Guard] | None, str]:
         what = f"{guards.readable(broken.expression)}, {broken.kind}"
         return None, f"its guard doesn't hold in the call that it was made from: {what}"
     return made, ""
+
+
+def _size_guards(call: Call, capture: Capture) -> list[Guard]:
+    """Guard the sizes of arrays among arguments that decide something, and aren't inputs.
+
+    The key of a dynamic signature has no sizes in it.
+    """
+    scope, found = call.spec.scope, []
+    for fixed in capture.fixed_sizes:
+        expression = scope.expression(fixed.expression, capture.imports)
+        if expression in call.known:
+            expected = guards.layout_of(call.known[expression], fixed.sizes)
+            found.append(Guard(expression, "sizes", expected))
+    return found
 
 
 def dynamo_check(call: Call, capture: Capture) -> Callable[[Sequence[Any]], bool]:

@@ -72,6 +72,7 @@ def failed_guard(guard: Guard, scope: Scope, arguments: Mapping[str, Any]) -> st
         "not_in_dict": f"{expected!r} not in vars({name})",
         "not_none": f"{name} is not None",
         "array": f"{name} is {_described(expected)}",
+        "sizes": f"{name}.shape == {_first(expected)}",
         "alias": f"{name} is {readable(str(expected))}",
     }[guard.kind]
     try:

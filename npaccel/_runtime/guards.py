@@ -116,6 +116,7 @@ CHECKS = {
     "not_in_dict": "{c} not in {x}.__dict__",
     "not_none": "{x} is not None",
     "array": "array_like({x}, {c})",
+    "sizes": "of_sizes({x}, {c})",
     "alias": "{x} is {other}",
 }
 
@@ -174,6 +175,23 @@ def array_like(value: Any, expected: tuple[Any, ...]) -> bool:
         return array_token(value) == expected
     except AttributeError:
         return False
+
+
+def layout_of(value: Any, sizes: tuple[int | None, ...]) -> tuple[Any, ...]:
+    """Return what `of_sizes` takes for an array some of whose sizes are fixed."""
+    return sizes, None if None in sizes else _strides(value)
+
+
+def of_sizes(value: Any, expected: tuple[Any, ...]) -> bool:
+    """Whether an array has sizes, None for any, and strides, None for any."""
+    sizes, strides = expected
+    if len(value.shape) != len(sizes) or (strides is not None and _strides(value) != strides):
+        return False
+    return all(size in (None, own) for size, own in zip(sizes, value.shape, strict=True))
+
+
+def _strides(value: Any) -> tuple[int, ...]:
+    return tuple(value.stride() if isinstance(value, torch.Tensor) else value.strides)
 
 
 #: Modules that a cache entry's key names, by versions or by files' times, and nothing rebinds.
@@ -346,7 +364,7 @@ def check_code(guards: Sequence[Guard], prefix: str = "_c") -> tuple[str, dict[s
     Attributes of modules are looked up in the module's dict, which is twice as
     fast and sees a rebinding as well.
     """
-    names: dict[str, Any] = {"same": same, "array_like": array_like}
+    names: dict[str, Any] = {"same": same, "array_like": array_like, "of_sizes": of_sizes}
     modules = {
         c.expression: c.expected
         for c in guards

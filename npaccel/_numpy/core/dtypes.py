@@ -42,6 +42,8 @@ COMPLEX128 = np.dtype(np.complex128)
 
 _NARROW: dict[DType, DType] = {FLOAT64: FLOAT32, COMPLEX128: COMPLEX64}
 #: Type that a number computed of Python numbers has for NEP 50, where floats are narrowed.
+#: Attribute of a tensor without dimensions that holds a Python float.
+_WEAK_MARK = "_npaccel_is_weak"
 _WEAK_TENSORS: dict[torch.dtype, type] = {torch.float64: float, torch.complex128: complex}
 _WEAK_VALUE: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
 
@@ -137,6 +139,18 @@ def weak_type(x: Any) -> type | None:
     return complex if isinstance(x, complex) else None
 
 
+def weak_number(x: torch.Tensor) -> torch.Tensor:
+    """Return a tensor that holds a Python float as an operand that is as weak as that is."""
+    found = x.view(())
+    setattr(found, _WEAK_MARK, True)
+    return found
+
+
+def is_weak_number(x: Any) -> bool:
+    """Whether an operand is a tensor that stands for a Python float."""
+    return getattr(x, _WEAK_MARK, False)
+
+
 def is_scalar(x: Any) -> bool:
     """Whether an operand is a Python scalar, symbolic ones included."""
     return weak_type(x) is not None
@@ -146,7 +160,8 @@ def dtype_of(x: Any) -> OperandDType:
     """Return an operand's dtype, or the Python type of a weak scalar.
 
     Where floats are narrowed, a 64-bit float without dimensions is weak: it was computed of
-    Python numbers alone, as there are no other 64-bit floats in such a call.
+    Python numbers alone, as there are no other 64-bit floats in such a call. Elsewhere those
+    are weak that `weak_number` has marked.
 
     Parameters
     ----------
@@ -159,8 +174,9 @@ def dtype_of(x: Any) -> OperandDType:
         One of bool, int, float and complex for a Python scalar.
     """
     if isinstance(x, torch.Tensor):
-        if not x.ndim and x.dtype in _WEAK_TENSORS and settings().narrow:
-            return _WEAK_TENSORS[x.dtype]
+        weak = None if x.ndim else _WEAK_TENSORS.get(x.dtype)
+        if weak is not None and (settings().narrow or is_weak_number(x)):
+            return weak
         return to_numpy(x.dtype)
     if isinstance(x, np.ndarray | np.generic):
         return as_dtype(x.dtype)
@@ -353,8 +369,15 @@ def cast(tensor: torch.Tensor, dtype: DType) -> torch.Tensor:
 
     Integers wrap, floats are cut towards zero, the imaginary part is dropped.
     The tensor itself is returned where it has the dtype already.
+
+    Raises
+    ------
+    NotImplementedError
+        If an integer is made of a Python float: NumPy raises for some values.
     """
     target = to_torch(dtype)
+    if dtype.kind in "iu" and is_weak_number(tensor):
+        raise NotImplementedError(f"{dtype} of a Python float that may change")
     if tensor.dtype == target:
         return tensor
     if target == torch.bool:

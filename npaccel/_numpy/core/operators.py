@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.core.dtypes import DType, as_tensor, is_scalar, to_numpy
+from npaccel._numpy.core.dtypes import DType, as_tensor, is_scalar, is_weak_number, to_numpy
 from npaccel._numpy.ufuncs.dispatch import is_symbolic
 from npaccel._numpy.ufuncs.ufuncs import IMPLEMENTATIONS
 
@@ -179,6 +179,13 @@ def power(a: Any, b: Any, out: torch.Tensor | None = None, *, of_array: bool = F
         Whether a tensor without dimensions stands for an array, not for a scalar.
     """
     ufunc = None
+    if is_weak_number(b) and isinstance(a, torch.Tensor) and (of_array or a.ndim > 0):
+        if not a.is_floating_point():
+            return IMPLEMENTATIONS[np.power](a, b, out=out)
+        if out is not None:
+            raise NotImplementedError("a power that may be a square root")
+        found = IMPLEMENTATIONS[np.power](a, b)
+        return torch.where(b == 0.5, IMPLEMENTATIONS[np.sqrt](a), found)  # The one that differs.
     if _is_plain_number(b) and isinstance(a, torch.Tensor) and (of_array or a.ndim > 0):
         ufunc = _ufunc_of_power(to_numpy(a.dtype), type(b).__name__, b)
     if ufunc is not None:

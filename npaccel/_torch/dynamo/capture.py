@@ -232,7 +232,12 @@ def capture(
     if found:
         _take_draws_out(found[0], function)
         has_wide_data |= settings().narrow and wide_nodes(found[0].graph.graph)
-    described = describe(function.__code__, output, found[0] if found else None)
+    numbers = [
+        f"L['{name}']"
+        for name, value in local_values.items()
+        if type(value) in (int, float) and name not in cells and dynamic is not False
+    ]
+    described = describe(function.__code__, output, found[0] if found else None, numbers)
     described.narrowed = tuple(narrowed)
     described.has_wide_data = has_wide_data
     described.reads = reads

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -20,7 +20,13 @@ from torch.utils._sympy.symbol import SymT, symbol_is_type
 from npaccel._report.details import LineCode
 from npaccel._runtime.host_rng import Draws
 from npaccel._torch.dynamo.capture_context import contexts
-from npaccel._torch.dynamo.capture_record import Capture, GraphInput, GuardRecord, ShapeGuard
+from npaccel._torch.dynamo.capture_record import (
+    Capture,
+    FixedSizes,
+    GraphInput,
+    GuardRecord,
+    ShapeGuard,
+)
 from npaccel._torch.dynamo.numpy.operations import scalar_results
 from npaccel._torch.dynamo.state import as_traced
 from npaccel._torch.fx_passes.alias_checks import output_memory
@@ -84,7 +90,19 @@ def describe(
     code: types.CodeType,
     output: Any,
     found: Found | None,
+    numbers: Iterable[str] = (),
 ) -> Capture:
+    """Describe a capture.
+
+    Parameters
+    ----------
+    code : types.CodeType
+    output : object
+        Dynamo's.
+    found : Found or None
+    numbers : iterable of str
+        Dynamo's expressions for ints and floats among the arguments that may change.
+    """
     graph_state = output.tracer_output.output_graph
     guards = [
         _record(guard)
@@ -114,7 +132,7 @@ def describe(
     graph = rewritten(found.graph, found.example_inputs)
     has_numbers = any(not isinstance(value, torch.Tensor) for value in found.fakes)
     has_numbers = has_numbers or any(item.is_number for item in found.inputs)
-    is_dynamic = has_numbers or _has_sizes(found.fakes)
+    is_dynamic = has_numbers or _has_sizes(found.fakes) or _leaves_open(common["guards"], numbers)
     return Capture(
         backend_name=graph.meta.get("backend_id", ""),
         graph=graph,
@@ -134,8 +152,31 @@ def describe(
         same_class_inputs=base_inputs(graph.graph, same_class=True),
         has_symbols=is_dynamic,
         has_sizes=_has_sizes(found.fakes) or _reads_sizes(shape_env),
+        fixed_sizes=_fixed_sizes(graph_state.tracked_fakes, found.inputs) if is_dynamic else (),
         **common,
     )
+
+
+def _leaves_open(guards: Iterable[GuardRecord], numbers: Iterable[str]) -> bool:
+    """Whether a number isn't read, or only decides which way the function goes."""
+    fixed = {guard.expression for guard in guards if guard.kind != "TYPE_MATCH"}
+    return any(number not in fixed for number in numbers)
+
+
+def _fixed_sizes(tracked: Iterable[Any], inputs: Iterable[GraphInput]) -> tuple[FixedSizes, ...]:
+    """Return the sizes of arrays that the graph doesn't take: they may have decided something.
+
+    Of those that it takes `_shape_guard` tells, and of sizes that are symbols.
+    """
+    taken = {item.expression for item in inputs}
+    found = []
+    for one in tracked:
+        expression = _plain(one.source.name)
+        if isinstance(one.fake, torch.Tensor) and expression not in taken:
+            sizes = [size if type(size) is int else None for size in one.fake.shape]
+            if any(size is not None for size in sizes):
+                found.append(FixedSizes(expression, tuple(sizes)))
+    return tuple(found)
 
 
 def _record(guard: Any) -> GuardRecord:

@@ -61,6 +61,22 @@ class GraphInput:
 
 
 @dataclasses.dataclass(frozen=True)
+class FixedSizes:
+    """The sizes of an array that a graph doesn't take.
+
+    Parameters
+    ----------
+    expression : str
+        Python for the array, over ``L`` and ``G``.
+    sizes : tuple of int or None
+        None: it's a symbol, of which the shape guard tells.
+    """
+
+    expression: str
+    sizes: tuple[int | None, ...]
+
+
+@dataclasses.dataclass(frozen=True)
 class ObjectWrite:
     """A change of one of the caller's objects, besides arrays.
 
@@ -130,6 +146,8 @@ class Capture:
         Whether a size or number is an input, so that later calls may differ.
     has_sizes : bool
         Whether a size is one: the frame reads it off a tensor.
+    fixed_sizes : tuple of FixedSizes
+        Arrays that the graph doesn't take, where a size or number is an input.
     build_check : callable or None
         Makes Dynamo's own check of the guards, on a dict of locals.
     output_memory : list of int or None
@@ -176,6 +194,7 @@ class Capture:
     reads: Reads | None = None
     object_writes: tuple[ObjectWrite, ...] | None = ()
     loaded: tuple[str, ...] = ()
+    fixed_sizes: tuple[FixedSizes, ...] = ()
 
     def has_moved(self, *, by_others: bool = False) -> bool:
         """Whether something that it has read is another than it was.

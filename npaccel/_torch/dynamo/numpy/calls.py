@@ -10,9 +10,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 import torch
-from torch._dynamo.exc import ObservedNotImplementedError, Unsupported, unimplemented
+import torch.utils._pytree as pytree
+from torch._dynamo.exc import ObservedNotImplementedError, Unsupported, UserError, unimplemented
 from torch._dynamo.utils import proxy_args_kwargs
 from torch._dynamo.variables.base import VariableTracker
+from torch._dynamo.variables.builder import wrap_fx_proxy
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.constant import ConstantVariable
 from torch._dynamo.variables.lazy import LazyVariableTracker
@@ -29,10 +31,12 @@ from npaccel._torch.dynamo.numpy.opaque_objects import OpaqueVariable
 from npaccel._torch.dynamo.numpy.operations import (
     FLAT_OF,
     SCALAR,
+    WEAK_NUMBER,
     is_scalar,
     row_operation,
     stored_to,
 )
+from npaccel._torch.dynamo.python.scalars import on_tensors
 from npaccel._torch.dynamo.releases import get_attribute, raised_error
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.fx_passes.alias_checks import is_broadcast
@@ -63,6 +67,18 @@ _METHODS_OF_SCALARS = frozenset(
 )
 #: Calls that make NumPy scalars of 64 bits a part, which aren't weak.
 _WIDE_SCALARS = frozenset({"numpy.float64", "numpy.complex128"})
+#: Functions that take Python floats as weak operands, besides ufuncs and operators.
+_OF_WEAK_NUMBERS = frozenset(
+    f"numpy.{name}"
+    for name in (
+        *("clip", "full", "full_like", "interp", "linspace", "nan_to_num", "ndarray.clip"),
+        *("percentile", "polyval", "quantile", "round", "searchsorted", "trapezoid", "where"),
+    )
+)
+#: Powers, which are as sensitive to the exponent as to the base where numbers are complex.
+_POWERS = frozenset({"numpy.power", "numpy.float_power", "operator.pow", "operator.ipow"})
+#: Functions that make arrays of lists of them.
+_ARRAYS_OF = frozenset({"numpy.array", "numpy.asarray", "numpy.asanyarray"})
 #: Maximum number of Python's numbers in lists of the caller's that a call takes.
 _MOST_NUMBERS = 1_000
 #: Calls that give a scalar, not the array `out`, where that has no dimensions.
@@ -103,14 +119,19 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
     active.has_wide_data |= _asks_for_wide(operation, args, kwargs)
     args = [_without_builtin(arg) for arg in args]
     kwargs = {name: _without_builtin(value) for name, value in kwargs.items()}
-    proxy = tx.output.create_proxy("call_function", operation, *proxy_args_kwargs(args, kwargs))
-    try:
-        found: Any = NumpyNdarrayVariable.create(tx, proxy)
-    except Unsupported as error:
-        refusal = _refusal(error)
-        if refusal is None:
-            raise
-        return refuse(f"this call of {operation.name}", "", refusal)
+    given = proxy_args_kwargs(args, kwargs)
+    found: Any = _with_floats_as_inputs(tx, operation, given)
+    if found is None:
+        proxy = tx.output.create_proxy("call_function", operation, *given)
+        try:
+            found = NumpyNdarrayVariable.create(tx, proxy)
+        except Unsupported as error:
+            refusal = _refusal(error)
+            if refusal is None:
+                raise
+            return refuse(f"this call of {operation.name}", "", refusal)
+    else:
+        proxy = found.as_proxy()
     if isinstance(found, NumpyNdarrayVariable) and is_surely_new(proxy.node):
         return _copied(tx, found)
     note_view(found, operation.name, args, kwargs)
@@ -118,6 +139,61 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
         return _copied_scalar(tx, found)
     givable = args if operation.may_share else stored_to(operation.name, args, kwargs)
     return _given_back(found, givable)
+
+
+def _takes_weak_numbers(operation: Any, args: Sequence[Any]) -> bool:
+    if operation.name in _ARRAYS_OF:  # A number alone becomes an array, which isn't weak.
+        return bool(args) and isinstance(args[0], list | tuple)
+    if operation.name in _POWERS:  # NumPy has ways of its own for some exponents.
+        return not any(map(_is_complex, args))
+    row = table.row_named(operation.name)
+    is_ufunc = row is not None and isinstance(row.numpy, np.ufunc)
+    return is_ufunc or operation.name in _OF_WEAK_NUMBERS or operation.name.startswith("operator.")
+
+
+def _is_complex(arg: Any) -> bool:
+    value = arg.node.meta.get("example_value") if isinstance(arg, torch.fx.Proxy) else arg
+    return isinstance(value, complex) or (isinstance(value, torch.Tensor) and value.is_complex())
+
+
+def _with_floats_as_inputs(tx: Any, operation: Any, given: tuple[Any, Any]) -> Any:
+    """Put a call into the graph whose Python floats are tensors; None where it has none such.
+
+    Symbols that stand for floats become constants wherever torch finds no rule for them, and the
+    function is compiled for each value. Where a call needs the number itself, as for a size, it
+    stays a symbol.
+    """
+    if not _takes_weak_numbers(operation, given[0]):
+        return None
+    tensors: dict[torch.fx.Node, Any] = {}
+
+    def as_tensor(value: Any) -> Any:
+        if not isinstance(value, torch.fx.Proxy):
+            return value
+        node = value.node
+        if not isinstance(node.meta.get("example_value"), torch.SymFloat):
+            return value
+        if node not in tensors:
+            held = on_tensors(tx, node)
+            tensors[node] = held
+            if isinstance(held, torch.fx.Proxy):
+                if "example_value" not in held.node.meta:
+                    wrap_fx_proxy(tx, held)
+                weak = tx.output.create_proxy("call_function", WEAK_NUMBER, (held,), {})
+                wrap_fx_proxy(tx, weak)
+                tensors[node] = weak
+        found = tensors[node]
+        return found if isinstance(found, torch.fx.Proxy) else value
+
+    args, kwargs = pytree.tree_map(as_tensor, given)
+    if not any(isinstance(held, torch.fx.Proxy) for held in tensors.values()):
+        return None
+    proxy = tx.output.create_proxy("call_function", operation, args, kwargs)
+    try:
+        return NumpyNdarrayVariable.create(tx, proxy)
+    except (Unsupported, UserError):
+        tx.output.remove_node(proxy.node)
+        return None
 
 
 def _check_lists(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:

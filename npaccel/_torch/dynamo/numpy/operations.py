@@ -13,7 +13,15 @@ import torch
 
 from npaccel._numpy.core import operators, table
 from npaccel._numpy.core.context import settings, tracing
-from npaccel._numpy.core.dtypes import are_numbers, cast, dtype_of, is_array, narrow, to_numpy
+from npaccel._numpy.core.dtypes import (
+    are_numbers,
+    cast,
+    dtype_of,
+    is_array,
+    narrow,
+    to_numpy,
+    weak_number,
+)
 from npaccel._numpy.core.dtypes import is_scalar as is_number
 from npaccel._numpy.indexing.indexing import getitem, item, setitem
 from npaccel._runtime.outputs import IsScalar
@@ -127,6 +135,9 @@ def _leaves(value: Any) -> list[Any]:
 
 #: `x.item()` of an array without dimensions.
 VALUE = Operation("python.item", python_numbers.value_of, lambda node, flags: False)
+
+#: A Python float of the program's as an operand: a tensor, which is no constant of the graph.
+WEAK_NUMBER = Operation("python.float", weak_number, lambda node, flags: True)
 
 
 def is_scalar(node: torch.fx.Node) -> bool:

@@ -189,7 +189,7 @@ def _as_tensor(tx: Any, value: Any) -> Any:
     that a function that returns ``t + dt`` would be compiled for each t.
     """
     if value.python_type() is float:
-        found = _on_tensors(tx, value.as_proxy().node)
+        found = on_tensors(tx, value.as_proxy().node)
         if isinstance(found, torch.fx.Proxy):
             if "example_value" in found.node.meta:  # It's known by another variable.
                 found = tx.output.create_proxy("call_function", torch.clone, (found,), {})
@@ -197,8 +197,13 @@ def _as_tensor(tx: Any, value: Any) -> Any:
     return value.as_tensor(tx, _DTYPES[value.python_type()])
 
 
-def _on_tensors(tx: Any, node: Any) -> Any:
+def on_tensors(tx: Any, node: Any) -> Any:
     """Do what was done with Python floats, step by step, with the tensors that hold them.
+
+    Parameters
+    ----------
+    tx : InstructionTranslator
+    node : Node, int or float
 
     Returns
     -------
@@ -221,7 +226,7 @@ def _on_tensors(tx: Any, node: Any) -> Any:
         return torch.fx.Proxy(tensor, tracer) if is_float else None
     if node.op != "call_function" or node.target not in _NEVER_RAISE:
         return None
-    parts = [_on_tensors(tx, arg) for arg in node.args]
+    parts = [on_tensors(tx, arg) for arg in node.args]
     if any(part is None for part in parts):
         return None
     return tx.output.create_proxy("call_function", node.target, tuple(parts), {})
@@ -264,4 +269,14 @@ PATCHES = (
     Patch(SymNodeVariable, "evaluate_expr", _evaluate_expr, _OF_SIZES, _SIZES),
 )  # fmt: skip
 
-__all__ = ["ENTER", "LEAVE", "NUMBER", "PATCHES", "SCALAR", "is_in_region", "number", "value_of"]
+__all__ = [
+    "ENTER",
+    "LEAVE",
+    "NUMBER",
+    "PATCHES",
+    "SCALAR",
+    "is_in_region",
+    "number",
+    "on_tensors",
+    "value_of",
+]
