@@ -46,7 +46,7 @@ class _Thread:
         self.count = 0
         self.is_stopped = False
         self.thread: threading.Thread | None = None
-        #: Interval of the program, from before the work that is being done: `sys.getswitchinterval`.
+        #: `sys.getswitchinterval` of the program, while work is being done.
         self.usual_interval: float | None = None
 
     def add(self, work: Callable[[], Any]) -> None:

@@ -413,8 +413,8 @@ def _pattern(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _layout(value: np.ndarray[Any, Any]) -> Token:
-    if value.flags.c_contiguous:
-        return "C"
+    if value.flags.c_contiguous:  # Backwards too, along an axis of one element.
+        return "C" if min(value.strides, default=0) >= 0 else "backwards"
     signs = ((stride > 0) - (stride < 0) for stride in value.strides)
     return (*signs, distinct(value) is not value)
 

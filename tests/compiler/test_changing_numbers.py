@@ -177,3 +177,29 @@ def test_sizes_in_lists_are_guarded(is_kept):
         jitted = npaccel.jit(function, compile="now", cache=is_kept)
         for size, v in [(5, 2.5), (5, 3.5), (5, 4.5), (2, 5.5), (7, 6.5)]:
             assert_same(jitted(x, [np.ones(size)], v), function(x, [np.ones(size)], v))
+
+
+def decides_by_all(x, y, n):
+    return x + y.shape[0] if y.ndim > 1 or y.size > n else x * n
+
+
+def stacks(x, y, n):
+    return [x * n] * len(y)
+
+
+@pytest.mark.parametrize("function", [decides_by_all, stacks, by_size, by_length])
+def test_any_layout_with_any_number(function):
+    """Among them arrays of one or no element with negative strides."""
+    rng = np.random.default_rng(0)
+
+    def array():
+        m, n = rng.integers(0, 6), rng.integers(1, 4)
+        layouts = [np.ones(m), np.ones(2 * m)[::2], np.ones((m, n)), np.ones((n, m)).T]
+        return [*layouts, np.ones(m)[::-1]][rng.integers(5)]
+
+    jitted = npaccel.jit(function, backend="eager", compile="now", cache=False)
+    for _ in range(150):
+        whole = int(rng.integers(0, 6))
+        args = array(), array(), [whole, float(whole), whole + 0.5, whole > 2][rng.integers(4)]
+        ours, theirs = outcome(jitted, *args), outcome(function, *args)
+        assert (ours is theirs) if isinstance(theirs, type) else (assert_same(ours, theirs) is None)
