@@ -203,3 +203,37 @@ def test_any_layout_with_any_number(function):
         args = array(), array(), [whole, float(whole), whole + 0.5, whole > 2][rng.integers(4)]
         ours, theirs = outcome(jitted, *args), outcome(function, *args)
         assert (ours is theirs) if isinstance(theirs, type) else (assert_same(ours, theirs) is None)
+
+
+#: Functions whose result needs no computation on arrays, or none that the numbers take part in.
+OF_NO_GRAPH = [
+    lambda x, v: x,
+    lambda x, v: v,
+    lambda x, v: (x, v),
+    lambda x, v: x.shape,
+    lambda x, v: len(x) if v > 2 else 7,
+    lambda x, v: v * 2 + len(x),
+    lambda x, v: x.T if v > 2 else x,
+    lambda x, v: None,
+    lambda x, v: [v, x, v + 1],
+    lambda x, v: max(v, 2),
+    lambda x, v: f"{v}",
+    lambda x, v: v if v > len(x) else x.ndim,
+    lambda x, v: isinstance(v, int),
+    lambda x, v: {v: x},
+    lambda x, v: v == 3,
+    lambda x, v: [x * 2] * len(x),
+]
+
+
+@pytest.mark.parametrize("function", OF_NO_GRAPH)
+def test_results_of_numbers_alone(function):
+    rng = np.random.default_rng(0)
+    jitted = npaccel.jit(function, backend="eager", compile="now")
+    for _ in range(25):
+        x = [np.ones(rng.integers(0, 5)), np.ones((rng.integers(1, 4), 2))][rng.integers(2)]
+        whole = int(rng.integers(0, 6))
+        v = [whole, whole + 0.5][rng.integers(2)]
+        assert_same(jitted(x, v), function(x, v))
+        if function is OF_NO_GRAPH[0]:
+            assert jitted(x, v) is x

@@ -122,17 +122,19 @@ def describe(
     }
     shape_env = graph_state.shape_env
     decided = bool(shape_env.guards)  # Numbers may decide which way the function goes.
+    leaves_open = _leaves_open(common["guards"], numbers)
     if found is None:
         return Capture(
             backend_name="", graph=None, example_inputs=[], fake_mode=None,
             tensor_to_context=None, inputs=[], draws=Draws(), scalar_outputs=[],
             shape_guard=functools.partial(_shape_guard, shape_env, []) if decided else None,
-            has_symbols=False, has_sizes=False, **common,
+            has_symbols=leaves_open, has_sizes=False,
+            fixed_sizes=_fixed_sizes(graph_state.tracked_fakes, ()) if leaves_open else (), **common,
         )  # fmt: skip
     graph = rewritten(found.graph, found.example_inputs)
     has_numbers = any(not isinstance(value, torch.Tensor) for value in found.fakes)
     has_numbers = has_numbers or any(item.is_number for item in found.inputs)
-    is_dynamic = has_numbers or _has_sizes(found.fakes) or _leaves_open(common["guards"], numbers)
+    is_dynamic = has_numbers or _has_sizes(found.fakes) or leaves_open
     return Capture(
         backend_name=graph.meta.get("backend_id", ""),
         graph=graph,

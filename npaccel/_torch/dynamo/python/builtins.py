@@ -121,8 +121,10 @@ def _call_function(original: Any) -> Any:
             found, args = _of_numbers(tx, self.fn, args)
             if found is not None:
                 return found
-            if self.fn in _REPEATS and any(map(is_scalar_variable, args)) and _sequences(args):
-                return refuse("a sequence times a NumPy scalar", "", "Python repeats it")
+            if self.fn in _REPEATS and _sequences(args):
+                if any(map(is_scalar_variable, args)):
+                    return refuse("a sequence times a NumPy scalar", "", "Python repeats it")
+                args = [_as_constant(arg) for arg in args]  # As Dynamo does since torch 2.13.
         return original(self, tx, args, kwargs)
 
     return call_function
