@@ -129,7 +129,8 @@ def describe(
             tensor_to_context=None, inputs=[], draws=Draws(), scalar_outputs=[],
             shape_guard=functools.partial(_shape_guard, shape_env, []) if decided else None,
             has_symbols=leaves_open, has_sizes=False,
-            fixed_sizes=_fixed_sizes(graph_state.tracked_fakes, ()) if leaves_open else (), **common,
+            fixed_sizes=_fixed_sizes(graph_state.tracked_fakes, ()) if leaves_open else (),
+            **common,
         )  # fmt: skip
     graph = rewritten(found.graph, found.example_inputs)
     has_numbers = any(not isinstance(value, torch.Tensor) for value in found.fakes)

@@ -122,12 +122,17 @@ def _call_function(original: Any) -> Any:
             if found is not None:
                 return found
             if self.fn in _REPEATS and _sequences(args):
-                if any(map(is_scalar_variable, args)):
-                    return refuse("a sequence times a NumPy scalar", "", "Python repeats it")
-                args = [_as_constant(arg) for arg in args]  # As Dynamo does since torch 2.13.
+                args = _repeated(args)
         return original(self, tx, args, kwargs)
 
     return call_function
+
+
+def _repeated(args: list[Any]) -> list[Any]:
+    """Take how often a sequence is repeated as it is in this call: torch does, from 2.13 on."""
+    if any(map(is_scalar_variable, args)):
+        refuse("a sequence times a NumPy scalar", "", "Python repeats it")
+    return [_as_constant(arg) for arg in args]
 
 
 def _of_numbers(tx: Any, function: Any, args: list[Any]) -> tuple[Any, list[Any]]:
