@@ -230,8 +230,8 @@ class Pending:
                 self._fail(is_certain=True)
             return
         with dispatcher._lock:
-            if outcome is None:
-                self._fail(is_certain=False)
+            if outcome is None:  # It sets what it reads, most likely: each call moves on.
+                self._fail(is_certain=True)
             elif isinstance(outcome, load("npaccel._compiler.planning").Prepared):
                 self.build.state = "compiled for the next call"
                 self._prepared = outcome

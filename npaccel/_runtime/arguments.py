@@ -9,6 +9,7 @@ type only; what the function reads of them is guarded.
 from __future__ import annotations
 
 import enum
+import math
 import operator
 import sys
 import types
@@ -381,6 +382,8 @@ def _rank_part(value: Any) -> Token:
     if type(value) is int:
         return (int, value if value in (0, 1) else None)
     if type(value) is float:
+        if value == 0 and math.copysign(1.0, value) < 0:  # A symbol that is fixed loses the sign.
+            return (float, "-0.0")
         return (float, value == value and abs(value) != float("inf"))  # noqa: PLR0124
     if is_container(value):
         names = tuple(value) if type(value) is dict else ()

@@ -1,6 +1,7 @@
 """Calls while a signature is compiled beside the program: NumPy's answers, before and after."""
 
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -551,3 +552,30 @@ def test_warmup_where_npaccel_is_off():
     with npaccel.disabled():
         npaccel.jit(calls.append).warmup(1)
     assert not calls
+
+
+class Pendulum:
+    """An object that goes on with each call, and with it what a capture reads."""
+
+    def __init__(self):
+        self.t, self.x = 0.0, np.zeros(100)
+
+    def step(self, dt):
+        self.x = self.x + dt * np.sin(self.t / 2) * np.exp(-self.t)
+        self.t += dt
+        return float(self.x.sum())
+
+
+@pytest.mark.inductor
+def test_objects_that_go_on_while_they_are_compiled_are_compiled_by_a_call_that_waits():
+    step = npaccel.jit(Pendulum.step, compile="behind", default_float="float64")
+    ours, theirs = Pendulum(), Pendulum()
+    end = time.monotonic() + 120
+    while not step.report().graphs and time.monotonic() < end:
+        time.sleep(0.002)
+        assert step(ours, 0.01) == pytest.approx(theirs.step(0.01), rel=1e-9, abs=1e-12)
+        assert ours.t == theirs.t
+    report = step.report()
+    assert 1 <= len(report.graphs) <= 3
+    assert not report.fallbacks
+    assert sum("what it reads has changed" in build.state for build in report.builds) == 0

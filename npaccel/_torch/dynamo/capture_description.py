@@ -11,6 +11,7 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch._dynamo.guards import CheckFunctionManager
 from torch._dynamo.source import LocalSource, TensorPropertySource
@@ -121,6 +122,7 @@ def describe(
         "build_check": functools.partial(_build_check, output, code),
     }
     shape_env = graph_state.shape_env
+    common["guards"] += _fixed_floats(shape_env)
     decided = bool(shape_env.guards)  # Numbers may decide which way the function goes.
     leaves_open = _leaves_open(common["guards"], numbers)
     if found is None:
@@ -158,6 +160,19 @@ def describe(
         fixed_sizes=_fixed_sizes(graph_state.tracked_fakes, found.inputs) if is_dynamic else (),
         **common,
     )
+
+
+def _fixed_floats(shape_env: Any) -> list[GuardRecord]:
+    """Return guards on the floats that have become constants: -0.0 isn't 0.0 there."""
+    fixed = {symbol for symbol, value in shape_env.replacements.items() if value.is_number}
+    for guard in shape_env.guards:
+        if isinstance(guard.expr, sympy.Eq) and any(side.is_number for side in guard.expr.args):
+            fixed |= guard.expr.free_symbols
+    return [
+        GuardRecord(_plain(sources[0].name), "EQUALS_MATCH")
+        for symbol, sources in shape_env.var_to_sources.items()
+        if symbol in fixed and sources and symbol_is_type(symbol, SymT.FLOAT)
+    ]
 
 
 def _leaves_open(guards: Iterable[GuardRecord], numbers: Iterable[str]) -> bool:

@@ -42,7 +42,9 @@ _DTYPES: dict[type, torch.dtype] = {int: torch.int64, float: torch.float64}
 #: Reason why a graph ends at a branch.
 _OF_DATA = "which way to go depends on a number that only the data give, such as a size"
 #: Operators that never raise on Python floats.
-_NEVER_RAISE = frozenset({operator.add, operator.sub, operator.mul, operator.neg})
+_NEVER_RAISE = frozenset(
+    {operator.add, operator.sub, operator.mul, operator.neg, operator.pos, operator.abs, abs}
+)
 
 
 def value_of(x: torch.Tensor) -> Any:
@@ -224,12 +226,19 @@ def on_tensors(tx: Any, node: Any) -> Any:
         assert isinstance(tensor, torch.fx.Node)
         is_float = tensor.meta["example_value"].dtype == torch.float64
         return torch.fx.Proxy(tensor, tracer) if is_float else None
-    if node.op != "call_function" or node.target not in _NEVER_RAISE:
+    if node.op != "call_function" or not _never_raises(node):
         return None
     parts = [on_tensors(tx, arg) for arg in node.args]
     if any(part is None for part in parts):
         return None
     return tx.output.create_proxy("call_function", node.target, tuple(parts), {})
+
+
+def _never_raises(node: torch.fx.Node) -> bool:
+    if node.target is operator.truediv:
+        divisor = node.args[1]
+        return isinstance(divisor, int | float) and divisor != 0
+    return node.target in _NEVER_RAISE
 
 
 def _is_computed(codegen: Any, value: Any) -> bool:
