@@ -41,9 +41,9 @@ COMPLEX64 = np.dtype(np.complex64)
 COMPLEX128 = np.dtype(np.complex128)
 
 _NARROW: dict[DType, DType] = {FLOAT64: FLOAT32, COMPLEX128: COMPLEX64}
-#: Type that a number computed of Python numbers has for NEP 50, where floats are narrowed.
 #: Attribute of a tensor without dimensions that holds a Python float.
 _WEAK_MARK = "_npaccel_is_weak"
+#: Type that a number computed of Python numbers has for NEP 50, where floats are narrowed.
 _WEAK_TENSORS: dict[torch.dtype, type] = {torch.float64: float, torch.complex128: complex}
 _WEAK_VALUE: dict[type, Any] = {bool: False, int: 0, float: 0.0, complex: 0j}
 

@@ -178,18 +178,17 @@ def power(a: Any, b: Any, out: torch.Tensor | None = None, *, of_array: bool = F
     of_array : bool
         Whether a tensor without dimensions stands for an array, not for a scalar.
     """
-    ufunc = None
-    if is_weak_number(b) and isinstance(a, torch.Tensor) and (of_array or a.ndim > 0):
-        if not a.is_floating_point():
-            return IMPLEMENTATIONS[np.power](a, b, out=out)
-        if out is not None:
-            raise NotImplementedError("a power that may be a square root")
-        found = IMPLEMENTATIONS[np.power](a, b)
-        return torch.where(b == 0.5, IMPLEMENTATIONS[np.sqrt](a), found)  # The one that differs.
-    if _is_plain_number(b) and isinstance(a, torch.Tensor) and (of_array or a.ndim > 0):
-        ufunc = _ufunc_of_power(to_numpy(a.dtype), type(b).__name__, b)
-    if ufunc is not None:
-        return IMPLEMENTATIONS[ufunc](a, out=out)
+    if isinstance(a, torch.Tensor) and (of_array or a.ndim > 0):
+        if _is_plain_number(b):
+            ufunc = _ufunc_of_power(to_numpy(a.dtype), type(b).__name__, b)
+            if ufunc is not None:
+                return IMPLEMENTATIONS[ufunc](a, out=out)
+        elif is_weak_number(b) and a.is_floating_point():  # The root is the one that differs.
+            if out is not None:
+                raise NotImplementedError("a power that may be a square root")
+            return torch.where(
+                b == 0.5, IMPLEMENTATIONS[np.sqrt](a), IMPLEMENTATIONS[np.power](a, b)
+            )
     return IMPLEMENTATIONS[np.power](a, b, out=out)
 
 

@@ -143,11 +143,12 @@ class Capture:
     imports : dict
         Module names by the aliases that expressions use.
     has_symbols : bool
-        Whether a size or number is an input, so that later calls may differ.
+        Whether later calls may have other sizes or numbers: one is an input, isn't read, or only
+        decides which way the function goes.
     has_sizes : bool
         Whether a size is one: the frame reads it off a tensor.
     fixed_sizes : tuple of FixedSizes
-        Arrays that the graph doesn't take, where a size or number is an input.
+        Arrays that the graph doesn't take, where later calls may have other sizes or numbers.
     build_check : callable or None
         Makes Dynamo's own check of the guards, on a dict of locals.
     output_memory : list of int or None

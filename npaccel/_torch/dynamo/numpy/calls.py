@@ -130,9 +130,7 @@ def emit(tx: Any, operation: Any, args: list[Any], kwargs: dict[str, Any]) -> An
             if refusal is None:
                 raise
             return refuse(f"this call of {operation.name}", "", refusal)
-    else:
-        proxy = found.as_proxy()
-    if isinstance(found, NumpyNdarrayVariable) and is_surely_new(proxy.node):
+    if isinstance(found, NumpyNdarrayVariable) and is_surely_new(found.as_proxy().node):
         return _copied(tx, found)
     note_view(found, operation.name, args, kwargs)
     if copied_out:
@@ -165,35 +163,32 @@ def _with_floats_as_inputs(tx: Any, operation: Any, given: tuple[Any, Any]) -> A
     """
     if not _takes_weak_numbers(operation, given[0]):
         return None
-    tensors: dict[torch.fx.Node, Any] = {}
-
-    def as_tensor(value: Any) -> Any:
-        if not isinstance(value, torch.fx.Proxy):
-            return value
-        node = value.node
-        if not isinstance(node.meta.get("example_value"), torch.SymFloat):
-            return value
-        if node not in tensors:
-            held = on_tensors(tx, node)
-            tensors[node] = held
-            if isinstance(held, torch.fx.Proxy):
-                if "example_value" not in held.node.meta:
-                    wrap_fx_proxy(tx, held)
-                weak = tx.output.create_proxy("call_function", WEAK_NUMBER, (held,), {})
-                wrap_fx_proxy(tx, weak)
-                tensors[node] = weak
-        found = tensors[node]
-        return found if isinstance(found, torch.fx.Proxy) else value
-
-    args, kwargs = pytree.tree_map(as_tensor, given)
-    if not any(isinstance(held, torch.fx.Proxy) for held in tensors.values()):
+    leaves, structure = pytree.tree_flatten(given)
+    made = [_as_weak_number(tx, leaf) for leaf in leaves]
+    if all(one is leaf for one, leaf in zip(made, leaves, strict=True)):
         return None
+    args, kwargs = pytree.tree_unflatten(made, structure)
     proxy = tx.output.create_proxy("call_function", operation, args, kwargs)
     try:
         return NumpyNdarrayVariable.create(tx, proxy)
     except (Unsupported, UserError):
         tx.output.remove_node(proxy.node)
         return None
+
+
+def _as_weak_number(tx: Any, value: Any) -> Any:
+    """Return the tensor that holds a Python float, marked as weak; the value where there's none."""
+    is_proxy = isinstance(value, torch.fx.Proxy)
+    if not is_proxy or not isinstance(value.node.meta.get("example_value"), torch.SymFloat):
+        return value
+    held = on_tensors(tx, value.node)
+    if not isinstance(held, torch.fx.Proxy):
+        return value
+    if "example_value" not in held.node.meta:
+        wrap_fx_proxy(tx, held)
+    weak = tx.output.create_proxy("call_function", WEAK_NUMBER, (held,), {})
+    wrap_fx_proxy(tx, weak)
+    return weak
 
 
 def _check_lists(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
