@@ -119,11 +119,15 @@ def _encode_object(obj: Any) -> Any:
     with contextlib.suppress(ImportError, AttributeError, KeyError, TypeError):
         if name is not None and _decode_object(reference) is obj:
             return reference
+    modules: list[str] = []
     if isinstance(obj, np.ufunc) or type(obj).__module__.startswith("scipy."):
-        for module in filter(_LIBRARIES.fullmatch, list(sys.modules)):
-            for name, member in list(vars(sys.modules[module]).items()):
-                if member is obj:
-                    return ["object", module, name]
+        modules = list(filter(_LIBRARIES.fullmatch, list(sys.modules)))
+    elif isinstance(obj, type) and module == "builtins":
+        modules = ["types"]  # `types.MethodType` says that it's `builtins.method`.
+    for one in modules:
+        for name, member in list(vars(sys.modules[one]).items()):
+            if member is obj:
+                return ["object", one, name]
     raise UncacheableError(f"{obj!r} can't be found again by a name")
 
 

@@ -1,6 +1,7 @@
 """What a capture of a library's functions depends on can be kept on disk, and found again."""
 
 import itertools
+import types
 
 import numpy as np
 import pytest
@@ -58,7 +59,37 @@ def test_rows(name, kept):
         assert not [path for path, *_ in files if "npaccel" not in path]
 
 
-OF_A_LIBRARY = [np.sin, scipy.special.gammaln, scipy.special.legendre_p, scipy.stats.norm]
+class Model:
+    """A class whose jitted methods call each other."""
+
+    rate = 0.5
+
+    @npaccel.jit(compile="now", backend="eager")
+    def rates(self, x):
+        return -self.rate * x
+
+    @npaccel.jit(compile="now", backend="eager")
+    def step(self, x):
+        return x + 0.1 * self.rates(x) + self.shift(x)
+
+    @staticmethod
+    @npaccel.jit(compile="now", backend="eager")
+    def shift(x):
+        return x.mean()
+
+
+def test_methods_that_call_jitted_ones(kept):
+    x = np.linspace(0, 1, 5)
+    assert np.allclose(Model().step(x), 0.95 * x + x.mean())
+    (graph,) = Model.step.report().graphs
+    assert not graph.uncacheable
+    assert len(kept) == 1
+
+
+OF_A_LIBRARY = [
+    *(np.sin, scipy.special.gammaln, scipy.special.legendre_p, scipy.stats.norm),
+    *(types.MethodType, types.GeneratorType, types.ModuleType, int, np.float32),
+]
 
 
 @pytest.mark.parametrize("member", OF_A_LIBRARY)
