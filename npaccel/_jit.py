@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Never, ParamSpec, TypeAlias, TypeVar, overload
 
 from npaccel._compiler import fallback, tiers
+from npaccel._compiler.brief import Brief
 from npaccel._compiler.dispatcher import Dispatcher
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._loops.make_dispatcher import make_dispatcher
@@ -17,7 +18,7 @@ from npaccel._process.imports import load
 from npaccel._report import Log, Report
 from npaccel._runtime import errstate
 from npaccel._runtime import options as runtime_options
-from npaccel._runtime.callables import LEFT_ALONE, is_jitted, underlying
+from npaccel._runtime.callables import is_jitted, leave_alone, shared_class, underlying
 from npaccel._runtime.options import (
     NOT_GIVEN,
     RNG,
@@ -41,6 +42,8 @@ AnyDispatcher: TypeAlias = "Dispatcher | Driver | tiers.Tiered | tiers.Plain"
 
 #: Maximum number of scopes in which a function is known.
 _MAX_SCOPES = 64
+#: Names that `typing.Generic` gives a class.
+_OF_GENERIC = ("__orig_bases__", "__parameters__")
 #: Attributes that a class can't have another of for its objects.
 _NAMES = ("__name__", "__qualname__", "__type_params__")
 
@@ -105,6 +108,8 @@ class Jitted(Generic[P, R]):
     )
 
     _npaccel_jitted = True
+    #: Whether the class is one object's, for its calls are made by a method of its own.
+    _npaccel_is_own = False
 
     def __init__(self, function: Callable[P, R], explicit: dict[str, Any]) -> None:
         self.__wrapped__: Callable[P, R] = function
@@ -118,7 +123,7 @@ class Jitted(Generic[P, R]):
         self._npaccel_dispatchers: dict[Scope, AnyDispatcher | None] = {}
         #: Dispatchers that take a call's arguments as they are. A call reads nothing else here:
         #: `__getattr__` makes that slow.
-        self._npaccel_direct: dict[Scope, AnyDispatcher | tiers.Brief] = {}
+        self._npaccel_direct: dict[Scope, AnyDispatcher | Brief] = {}
         if "static_argnames" in explicit:
             FunctionSpec(
                 self._npaccel_target,
@@ -150,7 +155,7 @@ class Jitted(Generic[P, R]):
         return dispatcher(args, kwargs)
 
     def _npaccel_under_errstate(
-        self, dispatcher: AnyDispatcher | tiers.Brief, args: Any, kwargs: Any
+        self, dispatcher: AnyDispatcher | Brief, args: Any, kwargs: Any
     ) -> Any:
         """Run a call in NumPy, which raises where floats overflow, or calls something."""
         values = dispatcher.spec.binding.bind(
@@ -197,9 +202,18 @@ class Jitted(Generic[P, R]):
 
     def _npaccel_settle(self, tiered: tiers.Tiered, dispatcher: Any) -> None:
         """Have calls made by a dispatcher without asking its tiers, or by the tiers again."""
+        is_brief = isinstance(dispatcher, Brief)
+        maker = tiered if is_brief and not dispatcher.is_general else dispatcher
+        is_direct = False
         for scope, known in list(self._npaccel_dispatchers.items()):
             if known is tiered and scope in self._npaccel_direct:
-                self._npaccel_direct[scope] = dispatcher
+                self._npaccel_direct[scope] = maker
+                is_direct = True
+        call = None
+        if is_brief and is_direct:
+            call = dispatcher.method(runtime_options.current(), Jitted.__call__)
+        of: Any = Jitted if call is None else _called_by(call)
+        self.__class__ = of
 
     @overload
     def __get__(self, instance: None, owner: type) -> Jitted[P, R]: ...
@@ -345,9 +359,20 @@ class Jitted(Generic[P, R]):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Jitted[P, R]:
         """Return a new object around the same function, with nothing compiled."""
-        return type(self)(self.__wrapped__, self._npaccel_explicit)
+        made: Jitted[P, R] = shared_class(type(self))(self.__wrapped__, self._npaccel_explicit)
+        return made
 
     __copy__ = functools.partialmethod(__deepcopy__, {})
+
+
+def _called_by(method: Callable[..., Any]) -> type[Jitted[..., Any]]:
+    """Return a class for one object, which is called by a method of its own.
+
+    It has the names of the usual one in its own dict, where guards of compiled code look for them.
+    """
+    made = {name: value for name, value in vars(Jitted).items() if name not in _OF_GENERIC}
+    made |= {"__slots__": (), "__call__": method, "_npaccel_is_own": True}
+    return type(Jitted.__name__, (Jitted,), made)
 
 
 def _found_by_name(jitted: Any, module: str | None, name: str) -> bool:
@@ -375,7 +400,7 @@ def _by_value(data: bytes) -> Jitted[..., Any]:
     return Jitted(function, explicit)
 
 
-LEFT_ALONE.append(Jitted.__call__.__code__)
+leave_alone(Jitted.__call__.__code__)
 
 
 def _verified(dispatcher: Dispatcher, values: Sequence[Any], key: Any) -> Any:
@@ -573,7 +598,9 @@ def jit(
 
 def _jitted(function: Any, explicit: dict[str, Any]) -> Jitted[..., Any]:
     """Return a callable compiled; what a transform returns stays of its own class."""
-    return (type(function) if is_jitted(function) else Jitted)(function, explicit)
+    of: Any = shared_class(type(function)) if is_jitted(function) else Jitted
+    made: Jitted[..., Any] = of(function, explicit)
+    return made
 
 
 __all__ = ["Jitted", "Options", "jit"]

@@ -19,7 +19,7 @@ from npaccel._syntax import wide_data
 Key = tuple[Any, ...]
 
 #: Maximum number of elements of a container that a kind depends on.
-_LOOKED_AT = 4
+LOOKED_AT = 4
 #: Names that stand for what can't be undone.
 _IRREVERSIBLE = frozenset({"print", "open", "input", "exec", "eval", "write", "send", "next"})
 #: Types of arguments that hold no array.
@@ -58,9 +58,9 @@ def _kind_of_other(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return of, value.dtype, value.ndim, value.numel().bit_length()
     if of in (list, tuple):
-        return of, len(value).bit_length(), kind(value[:_LOOKED_AT])
+        return of, len(value).bit_length(), kind(value[:LOOKED_AT])
     if of is dict:
-        return of, len(value).bit_length(), kind(itertools.islice(value.values(), _LOOKED_AT))
+        return of, len(value).bit_length(), kind(itertools.islice(value.values(), LOOKED_AT))
     if of in (str, bytes, set, frozenset, bytearray):
         return of, len(value).bit_length()
     return of
@@ -114,6 +114,7 @@ def is_separate(result: Any) -> bool:
 
 
 __all__ = [
+    "LOOKED_AT",
     "NUMBERS",
     "Key",
     "has_to_compile",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from npaccel._compiler import brief
 from npaccel._compiler.call_kinds import Key, is_irreversible, is_separate, makes_wide
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import background, logs
@@ -113,8 +114,11 @@ class Owner(Protocol):
     def note_settled(self) -> None:
         """Have calls go straight to the compiled function, if that makes all of them."""
 
-    def note_brief(self) -> bool:
-        """Have calls of small arguments go straight to the function; return whether they do."""
+    def note_brief(self, bucket: Bucket) -> bool:
+        """Have calls of a bucket go straight to the function; return whether they do."""
+
+    def note_long(self) -> None:
+        """Have calls that were brief come to their buckets again."""
 
 
 class Bucket:
@@ -224,6 +228,7 @@ class Bucket:
     def be_compiled(self, state: str) -> None:
         """Have the compiled function make the calls."""
         self._dispatcher = self.owner.dispatcher(self.is_exact)
+        self._end_brief()
         self.tier.state = state
         self._go_on("compiled", self._compiled)
 
@@ -269,7 +274,12 @@ class Bucket:
         """Whether calls are shorter than those of compiled code."""
         calls, seconds = self.tier.calls, self._seconds + self.spent
         limit = _BRIEF if self._has_arrays else _BRIEF_OF_NUMBERS
-        return self.is_exact and calls >= _BRIEF_CALLS and seconds < limit * calls
+        return calls >= _BRIEF_CALLS and seconds < limit * calls
+
+    def _end_brief(self) -> None:
+        """Have calls come here that went straight to the function, if they did."""
+        if self.tier.state == brief.STATE:
+            self.owner.note_long()
 
     def _rent(self) -> None:
         self.limit = _FIRST_LOOK
@@ -318,8 +328,8 @@ class Bucket:
             return
         owner = self.owner
         self.limit = min(2 * self.limit, _LOOK_SHARE * price())
-        if self._is_brief() and owner.note_brief():
-            self.tier.state = "NumPy's, as calls are shorter than those of compiled code"
+        if self._is_brief() and owner.note_brief(self):
+            self.tier.state = brief.STATE
         owner.rent += self.spent
         self._seconds += self.spent
         if self._seconds < _SHORT * self.tier.calls:
@@ -334,6 +344,7 @@ class Bucket:
 
     def _begin(self) -> None:
         logs.compile.debug("%s: is worth compiling: %s", self.owner.spec.name, self.tier.signature)
+        self._end_brief()
         self._dispatcher = self.owner.dispatcher(self.is_exact)
         self.owner.rent = 0.0
         self._graphs = len(self.owner.spec.log.graphs)

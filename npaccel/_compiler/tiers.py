@@ -26,9 +26,8 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from npaccel._compiler import fallback, recursion
+from npaccel._compiler.brief import Brief, holds_objects
 from npaccel._compiler.call_kinds import (
     NUMBERS,
     Key,
@@ -51,13 +50,8 @@ if TYPE_CHECKING:
 
 #: The share of the price that another bucket of a compiled function may take, which may need none.
 _KNOWN_SHARE = 0.1
-#: Maximum number of elements of small arrays.
-_BRIEF_SIZE = 64
 #: Maximum number of buckets of one function.
 _MAX_BUCKETS = 512
-#: Types of NumPy's numbers that aren't 64-bit floats.
-_NARROW_SCALARS = frozenset({np.float32, np.int64, np.int32, np.bool_})
-_FLOAT64 = np.dtype(np.float64)
 
 _set_scope, _reset_scope = runtime_options._scope.set, runtime_options._scope.reset
 
@@ -97,6 +91,9 @@ class Tiered:
         self.buckets: dict[Key, Bucket] = {}
         #: Seconds that NumPy has taken for calls since something was compiled.
         self.rent = 0.0
+        #: Maker of brief calls, and whether such have become long.
+        self._brief: Brief | None = None
+        self._is_long = False
         # Scopes of its own: this function's calls of itself stay in Python, other jitted functions
         # have tiers of their own.
         self.narrow_scope = Scope(scope.options, disabled=False)
@@ -230,15 +227,31 @@ class Tiered:
             if ways == {"compiled"} and len(self._dispatchers) == 1:
                 self._settle(self, *self._dispatchers.values())
 
-    def note_brief(self) -> bool:
-        """Have calls of small arguments go straight to the function: a clock takes as long.
+    def note_brief(self, bucket: Bucket) -> bool:
+        """Have calls of a bucket go straight to the function: a clock takes as long.
 
         Returns whether they do.
         """
-        if self._dispatchers or wide_data.reaches_jitted(self.function):
+        if self._is_long or self._dispatchers:
             return False
-        self._settle(self, Brief(self))
-        return True
+        if self._brief is not None and self._brief.key == bucket.key:
+            return True
+        calls_jitted = wide_data.reaches_jitted(self.function)
+        made = Brief(
+            *(self, bucket.key, bucket.tier),
+            scope=bucket.scope if calls_jitted or holds_objects(bucket.key) else None,
+            finish=None if bucket.is_exact else bucket.as_compiled,
+            meets_wide=bucket.meets_wide if bucket.casts else None,
+        )
+        if made.is_general or made.has_method:
+            self._brief = made
+            self._settle(self, made)
+        return made.is_general or made.has_method
+
+    def note_long(self) -> None:
+        """Have calls come here again for good: they were brief, and aren't."""
+        self._is_long, self._brief = True, None
+        self._settle(self, self)
 
     def _ask_again(self) -> None:
         """Have calls come here again: there is one of another signature."""
@@ -266,52 +279,6 @@ class Plain:
     def run_unverified(self, values: Sequence[Any]) -> Any:
         """Call the function with bound values."""
         return self.spec.binding.call(values)
-
-
-class Brief:
-    """A function whose calls are shorter than those of compiled code, for small arguments.
-
-    NumPy makes those in which floats aren't narrowed.
-
-    Parameters
-    ----------
-    owner : Tiered
-        Makes calls with other arguments.
-    """
-
-    __slots__ = ("function", "is_wide", "owner", "spec", "suits_numbers")
-
-    def __init__(self, owner: Tiered) -> None:
-        self.owner = owner
-        self.spec = owner.spec
-        self.function = owner.python
-        #: Whether calls have NumPy's dtypes, whatever their arguments.
-        self.is_wide = self.spec.options.default_float != "float32"
-        #: Whether calls with Python's numbers alone have NumPy's dtypes.
-        self.suits_numbers = owner.is_as_numpy(())
-
-    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call the function, where NumPy makes the call as compiled code would."""
-        is_wide, is_narrow = self.is_wide, False
-        for value in args:  # In place: a call may take less than a microsecond.
-            of = type(value)
-            if of in NUMBERS:
-                continue
-            if of is np.ndarray and value.size <= _BRIEF_SIZE:
-                if value.dtype is _FLOAT64:
-                    is_wide = True
-                else:
-                    is_narrow = True
-            elif of is np.float64:
-                is_wide = True
-            elif of in _NARROW_SCALARS:
-                is_narrow = True
-            else:
-                break
-        else:
-            if not kwargs and (is_wide or (self.suits_numbers and not is_narrow)):
-                return self.function(*args)
-        return self.owner(args, kwargs)
 
 
 def dispatcher_of(dispatcher: Any, values: Sequence[Any]) -> Any:

@@ -13,11 +13,25 @@ import numpy as np
 
 #: Code that Dynamo's frame hook leaves alone, with all that it calls: jitted functions' own.
 LEFT_ALONE: list[types.CodeType] = []
+#: Functions to be told of code that is left alone from now on.
+on_left_alone: list[Callable[[types.CodeType], object]] = []
+
+
+def leave_alone(code: types.CodeType) -> None:
+    """Have Dynamo's frame hook leave code alone, with all that it calls."""
+    LEFT_ALONE.append(code)
+    for tell in on_left_alone:
+        tell(code)
 
 
 def is_jitted(value: Any) -> bool:
     """Whether something was made by `npaccel.jit`."""
     return getattr(type(value), "_npaccel_jitted", False) is True
+
+
+def shared_class(kind: type) -> type:
+    """Return the class that others share, of a jitted function's that has one of its own."""
+    return kind.__mro__[1] if getattr(kind, "_npaccel_is_own", False) is True else kind
 
 
 def with_code(

@@ -23,6 +23,7 @@ import torch
 
 from npaccel._process import logs
 from npaccel._runtime.arguments import tensor_state
+from npaccel._runtime.callables import shared_class
 
 
 class UnknownGuardError(Exception):
@@ -312,6 +313,7 @@ FUNCTION_OF = {
 
 def _methods_of(kind: type, owner: str, inlined: set[types.CodeType]) -> Iterator[Guard]:
     """Yield guards on a class's methods of which the code was inlined."""
+    kind = shared_class(kind)  # One object's own has the same names.
     for i, base in enumerate(kind.__mro__):
         for name, member in list(vars(base).items()):
             attribute = FUNCTION_OF.get(type(member))

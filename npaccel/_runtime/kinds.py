@@ -33,8 +33,12 @@ def as_kinds(value: Any, kinds: Any) -> Any:
     if type(kinds) is not tuple:
         return value
     if isinstance(value, ARRAYS):
-        same = value.dtype.char in WIDE_CODES and len(kinds) == 2 and isinstance(kinds[1], np.dtype)
-        return value.astype(kinds[1], copy=False) if same else value
+        is_wide = value.dtype.char in WIDE_CODES
+        if not is_wide or len(kinds) != 2 or not isinstance(kinds[1], np.dtype):
+            return value
+        if isinstance(value, np.generic):  # A quarter of the time that `astype` takes.
+            return kinds[1].type(value)
+        return value.astype(kinds[1], copy=False)
     if not is_container(value) or len(kinds) != len(value) + 1:
         return value
     items = list(items_of(value))

@@ -24,7 +24,7 @@ from torch._dynamo.bytecode_transformation import (
 from torch._dynamo.codegen import PyCodegen
 
 from npaccel._runtime.binding import Binding
-from npaccel._runtime.callables import LEFT_ALONE
+from npaccel._runtime.callables import leave_alone
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
 
@@ -62,7 +62,7 @@ def _in_numpy(function: FunctionType, values: tuple[Any, ...]) -> Any:
     return result
 
 
-LEFT_ALONE.append(_in_numpy.__code__)  # Dynamo would compile what it calls, or itself.
+leave_alone(_in_numpy.__code__)  # Dynamo would compile what it calls, or itself.
 
 
 def _make_call(original: Any) -> Any:

@@ -23,7 +23,7 @@ from torch._dynamo.variables.functions import UserFunctionVariable, UserMethodVa
 from torch._dynamo.variables.misc import SuperVariable
 from torch._dynamo.variables.user_defined import UserDefinedClassVariable, UserDefinedObjectVariable
 
-from npaccel._runtime.callables import LEFT_ALONE, is_jitted
+from npaccel._runtime.callables import LEFT_ALONE, is_jitted, on_left_alone
 from npaccel._torch.dynamo.releases import GETATTR, bound_method
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
@@ -133,7 +133,8 @@ def _compare(original: Any) -> Any:
 def leave_alone() -> None:
     """Keep Dynamo's frame hook from calls of jitted functions, and from all that those call."""
     skip = FrameExecStrategy(FrameAction.SKIP, FrameAction.SKIP)
-    for code in LEFT_ALONE:
+    on_left_alone.append(lambda code: set_code_exec_strategy(code, skip))
+    for code in list(LEFT_ALONE):
         set_code_exec_strategy(code, skip)
 
 
