@@ -109,7 +109,9 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER, *_MODULES})
+    errors_here = ("NotCompiledError", "TransferError", "VerificationError")
+    of_any_module = (name for name in globals() if name.startswith("__"))
+    return sorted({*__all__, *errors_here, *_MODULES, *of_any_module})
 
 
 def _scipy_table() -> foreign_table.ForeignTable:

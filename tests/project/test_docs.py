@@ -202,6 +202,15 @@ def test_the_reference_lists_what_the_package_exports():
     assert sorted(errors) == sorted(npaccel.errors.__all__)
 
 
+def test_dir_shows_public_names_only():
+    """And all of them, also those that are imported when they're used."""
+    names = {name for name in dir(npaccel) if not name.startswith("__")}
+    others = {"NotCompiledError", "TransferError", "VerificationError"}
+    modules = {"dask", "scipy", "sklearn", "testing"}
+    assert names == {*npaccel.__all__, *others, *modules} - {"__version__"}
+    assert all(hasattr(npaccel, name) for name in names)
+
+
 def test_exports_are_sorted():
     assert npaccel.__all__ == sorted(npaccel.__all__)
     assert npaccel.errors.__all__ == sorted(npaccel.errors.__all__)
