@@ -276,6 +276,7 @@ def counting(x):
     return 2.0 * x - 1.0
 
 
+@pytest.mark.filterwarnings("ignore:Dynamo does not know how to trace")  # Context variables, 2.12.
 def test_dynamo_leaves_its_calls_alone():
     """Once it's used for parts of functions, it does so, as for calls of other jitted functions."""
     nested_jit.leave_alone()
