@@ -61,8 +61,8 @@ def $make($function, $brief, $scope, $inner, $finish, $meets_wide{constants}):
             if $left > 0:
                 {call}
             $left = $CALLS_FOR_ONE
-            return $brief.timed(({given}))
-        return $brief.otherwise($jitted, ({names}), $rest)
+            return $brief.timed({given_as_containers})
+        return $brief.otherwise($jitted, ({names}), $rest, {by_name})
     return __call__
 """
 #: The call in it, of a function that other scopes make no difference to, and of others.
@@ -127,6 +127,7 @@ class Brief:
     __slots__ = (
         *("function", "has_method", "is_general", "is_wide", "key", "left", "owner", "spec"),
         *("suits_numbers", "_call", "_constants", "_finish", "_largest", "_long"),
+        *("_by_keyword", "_by_position"),
         *("_meets_wide", "_scope", "_size", "_tests", "_tier"),
     )
 
@@ -163,6 +164,8 @@ class Brief:
         self.is_general = scope is None and finish is None and self._suits()
         #: Makes a call as if the object had no method of its own.
         self._call: Callable[..., Any] | None = None
+        #: Kinds of the arguments by position, and of those by keyword.
+        self._by_position, self._by_keyword = _parts(key)
         self._constants: list[Any] = []
         self._tests: list[str] = []
         #: Whether there can be a method for such calls.
@@ -204,15 +207,15 @@ class Brief:
                     self.left -= 1
                     return self.function(*args)
                 self.left = _CALLS_FOR_ONE
-                return self.timed(args)
+                return self.timed(args, {})
         return self.owner(args, kwargs)
 
-    def timed(self, args: tuple[Any, ...]) -> Any:
+    def timed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call, and look whether such calls are still short."""
         token = None if self._scope is None else runtime_options._scope.set(self._scope)
         start = time.perf_counter()
         try:
-            result = self.function(*args)
+            result = self.function(*args, **kwargs)
         finally:
             seconds = time.perf_counter() - start
             if token is not None:
@@ -243,20 +246,25 @@ class Brief:
         if not self.has_method:
             return None
         code = self.spec.function.__code__
-        names = code.co_varnames[: code.co_argcount]
-        given = "".join(f"{name}, " for name in names[: len(self.key)])
+        names, only_by_keyword = self._names()
+        given = "".join(f"{name}, " for name in names[: len(self._by_position)])
+        keywords = "".join(f"{name}={name}, " for name in self._by_keyword)
+        in_dict = ", ".join(f"{name!r}: {name}" for name in self._by_keyword)
         parameters = [f"{name}=$MISSING" for name in names]
         parameters.insert(code.co_posonlyargcount, "/")
-        result = f"$function({given})"
+        others = [f"{name}=$MISSING" for name in only_by_keyword]
+        result = f"$function({given}{keywords})"
         result = result if self._finish is None else f"$finish({result})"
+        containers = f"({given}), {{{in_dict}}}"
         text = _TEXT.format(
             constants="".join(f", $K{i}" for i in range(len(self._constants))),
-            parameters=", ".join(["$jitted", *parameters, "*$rest"]),
+            parameters=", ".join(["$jitted", *parameters, "*$rest", *others]),
             tests=" and ".join(self._tests) or "True",
-            last_test="" if self._meets_wide is None else f"and not $meets_wide(({given}), {{}})",
+            last_test="" if self._meets_wide is None else f"and not $meets_wide({containers})",
             call=(_CALL if self._scope is None else _CALL_IN_SCOPE).format(result=result),
-            given=given,
+            given_as_containers=containers,
             names="".join(f"{name}, " for name in names),
+            by_name="{" + ", ".join(f"{name!r}: {name}" for name in only_by_keyword) + "}",
         )
         self._call = call
         parts = (self.function, self, scope, self._scope, self._finish, self._meets_wide)
@@ -264,16 +272,22 @@ class Brief:
         made.__qualname__ = self.spec.function.__qualname__
         return made  # type: ignore[no-any-return]
 
+    def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the function's parameters, and those that go by keyword only."""
+        code = self.spec.function.__code__
+        end = code.co_argcount + code.co_kwonlyargcount
+        return code.co_varnames[: code.co_argcount], code.co_varnames[code.co_argcount : end]
+
     def _has_method(self) -> bool:
         """Find the tests of a method; return whether there can be one."""
-        code = self.spec.function.__code__
-        names, count = code.co_varnames[: code.co_argcount], len(self.key)
-        if code.co_kwonlyargcount or code.co_flags & _WITH_OTHERS or count > len(names):
+        (names, others), count = self._names(), len(self._by_position)
+        if self.spec.function.__code__.co_flags & _WITH_OTHERS or count > len(names):
             return False
-        if any(name.startswith(_PREFIX) for name in names):
+        if any(name.startswith(_PREFIX) for name in names + others):
             return False
-        self._tests += [f"{name} is $MISSING" for name in names[count:]]
-        return all(map(self._test, names, self.key)) and len(self._tests) <= _MOST_TESTS
+        kinds = dict(zip(names, self._by_position, strict=False)) | self._by_keyword
+        self._tests += [f"{name} is $MISSING" for name in names + others if name not in kinds]
+        return all(map(self._test, kinds, kinds.values())) and len(self._tests) <= _MOST_TESTS
 
     def _test(self, what: str, kind: Any) -> bool:
         """Add the tests whether an argument is of a kind; return whether there are such.
@@ -312,7 +326,9 @@ class Brief:
         self._constants.append(constant)
         return f"$K{len(self._constants) - 1}"
 
-    def otherwise(self, jitted: Any, values: tuple[Any, ...], rest: tuple[Any, ...]) -> Any:
+    def otherwise(
+        self, jitted: Any, values: tuple[Any, ...], rest: tuple[Any, ...], others: dict[str, Any]
+    ) -> Any:
         """Make an object's call that its own method doesn't make.
 
         Parameters
@@ -322,16 +338,27 @@ class Brief:
             Of the function's parameters; `_MISSING` where the call gives none.
         rest : tuple
             Arguments that are too many.
+        others : dict
+            Of parameters that go by keyword only.
         """
         assert self._call is not None
         args = tuple(itertools.takewhile(lambda value: value is not _MISSING, values))
-        names = self.spec.function.__code__.co_varnames
-        by_name = zip(names[len(args) : len(values)], values[len(args) :], strict=True)
-        kwargs = {name: value for name, value in by_name if value is not _MISSING}
+        names = self._names()[0][len(args) :]
+        others = dict(zip(names, values[len(args) :], strict=True)) | others
+        kwargs = {name: value for name, value in others.items() if value is not _MISSING}
         return self._call(jitted, *args, *rest, **kwargs)
 
 
 _WITH_OTHERS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+def _parts(key: Key) -> tuple[Key, dict[str, Any]]:
+    """Return the kinds of a call's arguments by position, and by keyword.
+
+    See `npaccel._compiler.tiers.Tiered.__call__`: there are names in it only where keywords are.
+    """
+    names = [one for one in key if isinstance(one, str)]
+    return (key[0], dict(zip(names, key[-1], strict=True))) if names else (key, {})
 
 
 def _is_of_array(kind: Any) -> bool:
@@ -356,10 +383,11 @@ def _type_of(kind: Any) -> type | None:
 
 def holds_objects(key: Key) -> bool:
     """Whether arguments may lead to functions: objects, or containers of them."""
+    by_position, by_keyword = _parts(key)
     return any(
         holds_objects(one[2]) if _is_of(one, list, tuple)
         else isinstance(one, type) and one not in NUMBERS
-        for one in key
+        for one in (*by_position, *by_keyword.values())
     )  # fmt: skip
 
 

@@ -134,6 +134,10 @@ class NativeTiers(Tiered):
         """Return how many seconds SciPy may take for calls of a kind before it's compiled."""
         return price()  # Other values are compiled again.
 
+    def note_brief(self, bucket: Bucket) -> bool:  # noqa: ARG002
+        """Return False: all calls come here."""
+        return False
+
     def make_bucket(self, key: Any, values: Any, *, is_warm: bool) -> Bucket:
         """Return a bucket for another kind of calls."""
         return _NativeBucket(self, key, values, is_warm=is_warm)
