@@ -270,6 +270,9 @@ class Brief:
         parts = (self.function, self, scope, self._scope, self._finish, self._meets_wide)
         made: Any = _maker(text.replace("$", _PREFIX))(*parts, *self._constants)
         made.__qualname__ = self.spec.function.__qualname__
+        made._torchdynamo_disable = (
+            True  # As `torch.compiler.disable`, which would be called first.
+        )
         return made  # type: ignore[no-any-return]
 
     def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -302,14 +302,13 @@ def counting(x):
     return 2.0 * x - 1.0
 
 
-@pytest.mark.filterwarnings("ignore:Dynamo does not know how to trace")  # Context variables, 2.12.
 def test_dynamo_leaves_its_calls_alone():
-    """Once it's used for parts of functions, it does so, as for calls of other jitted functions."""
+    """Under `torch.compile` it runs in Python, once npaccel has Dynamo run parts of functions."""
     nested_jit.leave_alone()
     seen = []
 
     def backend(graph, inputs):
-        seen.append(graph)
+        seen.extend(str(node.target) for node in graph.graph.nodes)
         return graph.forward
 
     jitted = made_brief(counting, 1.0, default_float="float64")
@@ -319,7 +318,7 @@ def test_dynamo_leaves_its_calls_alone():
         before = counted[0]
         assert compiled(torch.ones(2), 1.0).tolist() == [2.0, 2.0]
         assert counted[0] == before + 1
-    assert len(seen) == 1
+    assert not any("iadd" in target for target in seen)
 
 
 class Particle:
