@@ -303,8 +303,10 @@ def counting(x):
 
 
 def test_dynamo_leaves_its_calls_alone():
-    """Under `torch.compile` it runs in Python, once npaccel has Dynamo run parts of functions."""
-    nested_jit.leave_alone()
+    """Under `torch.compile` it runs in Python, once npaccel has Dynamo run parts of functions.
+
+    Who resets Dynamo has it forget that, until npaccel says so again.
+    """
     seen = []
 
     def backend(graph, inputs):
@@ -313,6 +315,9 @@ def test_dynamo_leaves_its_calls_alone():
 
     jitted = made_brief(counting, 1.0, default_float="float64")
     assert is_called_itself(jitted)
+    torch.compile(lambda t, x: t + jitted(x), backend="eager")(torch.ones(2), 1.0)
+    torch._dynamo.reset()
+    nested_jit.leave_alone()
     compiled = torch.compile(lambda t, x: t + jitted(x), backend=backend)
     for _ in range(5):
         before = counted[0]

@@ -129,13 +129,19 @@ def _compare(original: Any) -> Any:
     return call_function
 
 
-@functools.cache
 def leave_alone() -> None:
-    """Keep Dynamo's frame hook from calls of jitted functions, and from all that those call."""
-    skip = FrameExecStrategy(FrameAction.SKIP, FrameAction.SKIP)
-    on_left_alone.append(lambda code: set_code_exec_strategy(code, skip))
+    """Keep Dynamo's frame hook from calls of jitted functions, and from all that those call.
+
+    From now on, until somebody calls ``torch._dynamo.reset``.
+    """
     for code in list(LEFT_ALONE):
-        set_code_exec_strategy(code, skip)
+        _skip(code)
+    if _skip not in on_left_alone:
+        on_left_alone.append(_skip)
+
+
+def _skip(code: types.CodeType) -> None:
+    set_code_exec_strategy(code, FrameExecStrategy(FrameAction.SKIP, FrameAction.SKIP))
 
 
 _OF_JITTED = "Dynamo takes jitted methods for functions, or knows no guard on their code"
