@@ -297,6 +297,9 @@ def _configured(dynamic: bool | None) -> Any:
     }
     if is_release("2.12-"):
         changes["automatic_dynamic_exclusion_guard"] = False
+    if is_release("2.15-"):
+        # Else what is computed of numbers alone, `min(k, 7)`, is left to the frame, unguarded.
+        changes["computed_lazy_constant_max_nodes"] = 0
     return dynamo_config.patch(changes)
 
 
