@@ -256,18 +256,21 @@ def test_zeros_keep_their_signs(function):
             assert_same(np.signbit(part(ours)), np.signbit(part(theirs)))
 
 
-def of_numbers_alone(x, k, n):
-    last = x[-1]
-    return last, min(k, 7), max(n, k), k + 1, -k, (k * 2, [k % 5, k < 3]), k // 2 + n
+OF_NUMBERS_ALONE = [
+    lambda x, k, n: (x + 1, min(k, 7)),
+    lambda x, k, n: (x[-1], max(n, k), k),
+    lambda x, k, n: (x + 1, k + 1, -k),
+    lambda x, k, n: (x * 2, (k * n, [k % 5, k < 3])),
+    lambda x, k, n: (x[-1], min(k, 7), max(n, k), k + 1, -k, k // 2 + n),
+]
 
 
+@pytest.mark.parametrize("function", OF_NUMBERS_ALONE)
 @pytest.mark.parametrize("dynamic", [False, None, True])
 @pytest.mark.parametrize("first", [-1, 3, 9])
-def test_what_is_computed_of_numbers_alone(dynamic, first):
+def test_what_is_computed_of_numbers_alone(function, dynamic, first):
     """It's a constant with a guard, or an input, but nothing that another call has left."""
-    jitted = npaccel.jit(
-        of_numbers_alone, backend="eager", compile="now", cache=False, dynamic=dynamic
-    )
+    jitted = npaccel.jit(function, backend="eager", compile="now", cache=False, dynamic=dynamic)
     x = np.arange(4.0)
     for k, n in [(first, 4), (first, 4), (5, 4), (first, 4), (-3, 6), (5, 4), (8, -2), (-3, 6)]:
-        assert_same(jitted(x, k, n), of_numbers_alone(x, k, n))
+        assert_same(jitted(x, k, n), function(x, k, n))
