@@ -241,7 +241,7 @@ class Brief:
         Returns
         -------
         callable or None
-            None where the function's parameters aren't all by position.
+            None where the function takes any number of arguments, or theirs can't be told by types.
         """
         if not self.has_method:
             return None
@@ -270,9 +270,8 @@ class Brief:
         parts = (self.function, self, scope, self._scope, self._finish, self._meets_wide)
         made: Any = _maker(text.replace("$", _PREFIX))(*parts, *self._constants)
         made.__qualname__ = self.spec.function.__qualname__
-        made._torchdynamo_disable = (
-            True  # As `torch.compiler.disable`, which would be called first.
-        )
+        # As `torch.compiler.disable` marks functions; what that returns would be a frame more.
+        made._torchdynamo_disable = True
         return made  # type: ignore[no-any-return]
 
     def _names(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -406,4 +405,4 @@ def _maker(text: str) -> types.FunctionType:
     return make  # type: ignore[no-any-return]
 
 
-__all__ = ["STATE", "Brief", "holds_objects"]
+__all__ = ["STATE", "STATE_AFTER", "Brief", "holds_objects"]

@@ -283,7 +283,7 @@ class Bucket:
 
     def _rent(self) -> None:
         self.limit = _FIRST_LOOK
-        self.tier.state = "NumPy's so far"
+        self.tier.state = brief.STATE_AFTER
         self._is_slower = False
         self._go_on("numpy", self._answer)
 
