@@ -43,6 +43,7 @@ from npaccel._torch.dynamo.capture_record import Capture
 from npaccel._torch.dynamo.device_guard import keep_device_guard
 from npaccel._torch.dynamo.install import numpy_traced
 from npaccel._torch.dynamo.numpy.calls import wide_nodes
+from npaccel._torch.dynamo.numpy.negative_strides import line_of_unlike_view
 from npaccel._torch.dynamo.numpy.rng_hoisting import UnknownValueError, draw_lines, extract
 from npaccel._torch.dynamo.reads import MovedError, noted
 from npaccel._torch.dynamo.source_lines import narrowings_noted
@@ -51,6 +52,7 @@ from npaccel._torch.fx_passes.alias_checks import (
     LEAVES,
     REASON,
     RESHAPED,
+    UNLIKE,
     UNSURE,
     line_of_leaving_view,
     line_of_reshaped_view,
@@ -263,7 +265,7 @@ def check_views(graph: torch.fx.GraphModule, is_part: bool) -> None:
         (line_of_unsure_view, UNSURE),
     ]
     if is_part:
-        checks.append((line_of_leaving_view, LEAVES))
+        checks += [(line_of_leaving_view, LEAVES), (line_of_unlike_view, UNLIKE)]
     for find, reason in checks:
         where = find(graph.graph)
         if where is not None:

@@ -27,6 +27,12 @@ LEAVES = (
     "strides goes on to code that isn't compiled with it: compiled code has a copy, or an array to "
     "write to, where NumPy has a view"
 )
+#: Reason why a subgraph isn't used that hands on a view with other strides.
+UNLIKE = (
+    "a reversed view, such as a[::-1] (or a[i] with a NumPy scalar i), that was written to, or of "
+    "which another view was made, goes on to code that isn't compiled with it: compiled code has "
+    "it with other strides than NumPy; take a `copy()` of it before"
+)
 #: Reason why a graph isn't used that writes to a view or its array.
 REASON = (
     "a reversed view, such as a[::-1] (or a[i] with a NumPy scalar i, or a.flat of an array that "
@@ -107,7 +113,7 @@ def _line_of_lost_write(
                 if family[places[other]] != family[memory] or places[other] == memory:
                     continue
                 if order[other] < order[node] and _is_used_after(other, order, order[node]):
-                    return _line(node)
+                    return line_of(node)
     return None
 
 
@@ -137,12 +143,12 @@ def line_of_leaving_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
         if own in leaving - {None} and any(
             other != own and family.get(other) == family[own] for other in seen | leaving
         ):
-            return _line(node)
+            return line_of(node)
     restrided, wholes = _restrided(graph), wholes_of(graph) if active.is_subgraph else {}
     for node in outputs:
         is_lost = memory_of(node) in restrided and node not in wholes
         if node.op != "placeholder" and (is_lost or is_broadcast(node)):
-            return _line(node)
+            return line_of(node)
     return None
 
 
@@ -217,7 +223,7 @@ def line_of_reshaped_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
     for node in graph.nodes:
         is_other = name_of(node) not in ALWAYS_VIEWS | FLIPS and not any(written(node))
         if node.op == "call_function" and is_other and memory_of(node) in lost - {None}:
-            return _line(node)
+            return line_of(node)
     return None
 
 
@@ -369,6 +375,7 @@ def _is_used_after(node: torch.fx.Node, place: dict[torch.fx.Node, int], time: i
     return node.op != "call_function" or any(place[user] > time for user in node.users)
 
 
-def _line(node: torch.fx.Node) -> tuple[str, int]:
+def line_of(node: torch.fx.Node) -> tuple[str, int]:
+    """Return the user's file and line that a node comes from."""
     found = frames_of(node.stack_trace)
     return found[-1][:2] if found else ("", 0)

@@ -214,6 +214,64 @@ def test_views_between_pieces(function, x):
         assert_same(a, b)
 
 
+def added_to(v):
+    v += 1
+    return v
+
+
+def sorted_in_place(v):
+    v.sort(axis=0)
+    return v
+
+
+def running_sums(v):
+    np.cumsum(v, axis=0, out=v)
+    return v
+
+
+def flattened_too(v):
+    v.reshape(-1).sum()
+    return v
+
+
+def part_of_written(v):
+    v[0] = 1
+    return v[1:]
+
+
+WAYS = {
+    "only_reversed": lambda v: v,
+    "added_to": added_to,
+    "sorted_in_place": sorted_in_place,
+    "running_sums": running_sums,
+    "part_of_written": part_of_written,
+    "flattened_too": flattened_too,
+    "reshaped": lambda v: v.reshape(2, -1),
+    "raveled": lambda v: v.ravel(),
+    "as_integers": lambda v: v.view(np.int64),
+    "row_of_transposed": lambda v: v.T[np.argmax(v[:, 0])],
+}
+
+
+@pytest.mark.parametrize("flip", [lambda x: x[::-1], np.flip, np.rot90])
+@pytest.mark.parametrize("name", WAYS)
+def test_flat_copies_after_a_break_are_copies(name, flip):
+    way = WAYS[name]
+
+    def function(x):
+        v = way(flip(x + 1))
+        print(end="")
+        w = v.reshape(-1)
+        w *= 2
+        return v, w
+
+    jitted = npaccel.jit(function, backend="eager", default_float="float64", cache=False)
+    for x in (np.arange(12.0).reshape(4, 3), np.arange(12.0).reshape(3, 4).T, np.ones((2, 2))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", errors.PerformanceWarning)
+            assert_same(jitted(x.copy()), function(x.copy()))
+
+
 def test_pieces_take_reversed_arrays():
     def function(x):
         v = np.sort(x, axis=None)[::-1]

@@ -20,10 +20,17 @@ from torch._dynamo.variables.lists import ListVariable, TupleVariable
 from torch._dynamo.variables.tensor import NumpyNdarrayVariable
 
 from npaccel._runtime import outputs
-from npaccel._torch.dynamo.numpy.layouts import ALWAYS_VIEWS
+from npaccel._torch.dynamo.numpy.layouts import ALWAYS_VIEWS, lies_as_in_numpy
 from npaccel._torch.dynamo.numpy.operations import FLAT_OF, RESTRIDED, is_scalar
 from npaccel._torch.dynamo.state import active
-from npaccel._torch.fx_passes.alias_checks import FLIPS, is_view_in_numpy, memory_of, written
+from npaccel._torch.fx_passes.alias_checks import (
+    FLIPS,
+    is_view_in_numpy,
+    line_of,
+    memory_of,
+    name_of,
+    written,
+)
 from npaccel._torch.patching import Patch
 
 #: Key of a node's meta: how NumPy makes the array.
@@ -139,6 +146,36 @@ def _how(codegen: Any, value: Any) -> _Remade | None:
     return remade
 
 
+def line_of_unlike_view(graph: torch.fx.Graph) -> tuple[str, int] | None:
+    """Return file and line of a view that a subgraph would hand on with other strides, or None.
+
+    What runs after the subgraph may take a view of it, such as `v.reshape(-1)`, where NumPy takes
+    a copy. A view that nothing has written to is made by NumPy and lies as NumPy's.
+
+    Parameters
+    ----------
+    graph : torch.fx.Graph
+        As captured, of a part of a function.
+    """
+    copies = {
+        memory_of(node)
+        for node in graph.nodes
+        if is_view_in_numpy(node) and FLAT_OF not in node.meta and not lies_as_in_numpy(node)
+    }
+    for node in graph.output_node().all_input_nodes if copies else ():
+        if memory_of(node) not in copies - {None} or is_scalar(node) or _is_flat_copy(node):
+            continue
+        if _REMADE not in node.meta or not _is_as_it_was_made(graph, node):
+            return line_of(node)
+    return None
+
+
+def _is_flat_copy(node: torch.fx.Node) -> bool:
+    """Whether NumPy surely puts an array in C order here."""
+    is_ravel = name_of(node) in ("numpy.ravel", "numpy.ndarray.ravel")
+    return is_ravel and len(node.args) == 1 and not node.kwargs
+
+
 def _is_as_it_was_made(graph: torch.fx.Graph, node: torch.fx.Node) -> bool:
     """Whether nothing writes to a copy that stands for a view, and no other array is one of it."""
     memory = set()
@@ -167,4 +204,4 @@ PATCHES = (
     ),
 )  # fmt: skip
 
-__all__ = ["PATCHES", "note_view"]
+__all__ = ["PATCHES", "line_of_unlike_view", "note_view"]
