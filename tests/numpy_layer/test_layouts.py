@@ -1,11 +1,14 @@
 """How results lie in memory, which strides, `ravel("K")` and stores under indices show."""
 
+import operator
+
 import numpy as np
 import pytest
 import torch
 from row_checks import implementation
 
 import npaccel
+from npaccel._numpy.indexing.indexing import item
 
 CALLS = {
     "add": (np.add, 2, True),
@@ -23,12 +26,12 @@ def steps(x):
     return [step for step, size in zip(x.strides, x.shape, strict=True) if size > 1]
 
 
-def drawn(rng, shape):
+def drawn(rng, shape, broadcast=True):
     """Draw an array of any layout, and a tensor that lies alike."""
     order, step = rng.permutation(len(shape)).astype(int), rng.integers(1, 3)
     wide = np.zeros([shape[axis] * step for axis in order])
     array = wide[(slice(None, None, step),) * len(shape)].transpose(np.argsort(order))
-    if rng.integers(5) == 0:
+    if broadcast and rng.integers(5) == 0:
         array = np.broadcast_to(array[:1], shape)
     strides = [one // array.itemsize for one in array.strides]
     return array, torch.as_strided(torch.from_numpy(wide), shape, strides)
@@ -48,6 +51,95 @@ def test_results_lie_in_memory_as_numpys(name):
         if name == "ndarray.astype":
             given = (*given, "f")
         assert steps(call(*given, **kwargs).numpy()) == steps(wanted), (arrays, kwargs)
+
+
+POINTS = np.arange(3.0)
+#: Calls of a row with arrays x and y of one shape, and an axis.
+OF_ANY_ORDER = {
+    "stack": lambda f, x, y, k: f([x, y], axis=k),
+    "concatenate": lambda f, x, y, k: f([x, y], axis=k),
+    "pad": lambda f, x, y, k: f(x, 1),
+    "pad edge": lambda f, x, y, k: f(x, 1, "edge"),
+    "pad symmetric": lambda f, x, y, k: f(x, 1, "symmetric"),
+    "pad mean": lambda f, x, y, k: f(x, ((1, 2),) * x.ndim, "mean"),
+    "insert": lambda f, x, y, k: f(x, 1, 5, axis=k),
+    "insert two": lambda f, x, y, k: f(x, [0, 1], 5, axis=k),
+    "delete": lambda f, x, y, k: f(x, 0, axis=k),
+    "delete slice": lambda f, x, y, k: f(x, slice(0, 1), axis=k),
+    "delete two": lambda f, x, y, k: f(x, [0, 1], axis=k),
+    "linalg.norm": lambda f, x, y, k: f(x, axis=k),
+    "linalg.norm 1": lambda f, x, y, k: f(x, 1, axis=k, keepdims=True),
+    "linalg.norm inf": lambda f, x, y, k: f(x, np.inf, axis=k),
+    "linalg.norm fro": lambda f, x, y, k: f(x, axis=(k, k - 1)),
+    "linalg.norm nuc": lambda f, x, y, k: f(x, "nuc", axis=(k, k - 1)),
+    "linalg.vector_norm": lambda f, x, y, k: f(x, axis=k),
+    "trapezoid": lambda f, x, y, k: f(x, axis=k),
+    "trapezoid x": lambda f, x, y, k: f(x, y, axis=k),
+    "unwrap": lambda f, x, y, k: f(x, axis=k),
+    "mean": lambda f, x, y, k: f(x, axis=k),
+    "mean of two": lambda f, x, y, k: f(x, axis=(k, k - 1)),
+    "var": lambda f, x, y, k: f(x, axis=k),
+    "std": lambda f, x, y, k: f(x, axis=k, keepdims=True),
+    "median": lambda f, x, y, k: f(x, axis=k),
+    "average": lambda f, x, y, k: f(x, axis=k),
+    "nanmean": lambda f, x, y, k: f(x, axis=k),
+    "nanmax": lambda f, x, y, k: f(x, axis=k),
+    "nanstd": lambda f, x, y, k: f(x, axis=k),
+    "nanmedian": lambda f, x, y, k: f(x, axis=k),
+    "count_nonzero": lambda f, x, y, k: f(x, axis=k),
+    "compress": lambda f, x, y, k: f([True, False, True], x, axis=k),
+    "take": lambda f, x, y, k: f(x, [0, 1], axis=k),
+    "take rows": lambda f, x, y, k: f(x, [[0, 1], [1, 0]], axis=k),
+    "gradient": lambda f, x, y, k: f(x, axis=k),
+    "round": lambda f, x, y, k: f(x, 1),
+    "add.reduceat": lambda f, x, y, k: f(x, [0, 1], axis=k),
+    "packbits": lambda f, x, y, k: f(x > 0, axis=k),
+    "interp": lambda f, x, y, k: f(x, like(x, POINTS), like(x, POINTS)),
+    "searchsorted": lambda f, x, y, k: f(like(x, POINTS), x),
+    "digitize": lambda f, x, y, k: f(x, like(x, POINTS)),
+    "einsum": lambda f, x, y, k: f("i...j,k...j->ki...", x, y),
+    "einsum of three": lambda f, x, y, k: f("i...j,k...j,j...l->li...k", x, y, x),
+    "einsum in F order": lambda f, x, y, k: f("i...j,k...j->ki...", x, y, order="F"),
+}
+
+
+def like(x, values):
+    """Return values as an array or a tensor, as x is one."""
+    return torch.from_numpy(values) if isinstance(x, torch.Tensor) else values
+
+
+@pytest.mark.parametrize("name", OF_ANY_ORDER)
+def test_results_of_any_order_lie_as_numpys(name):
+    path, call = name.split()[0], OF_ANY_ORDER[name]
+    ours, numpys = implementation(f"numpy.{path}"), operator.attrgetter(path)(np)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        shape, k = (4,) * int(rng.integers(2, 5)), int(rng.integers(2))
+        (x, mine), (y, other) = (drawn(rng, shape, broadcast=False) for _ in range(2))
+        wanted = call(numpys, x, y, k)
+        assert steps(call(ours, mine, other, k).numpy()) == steps(wanted), (x.strides, y.strides, k)
+
+
+KEYS = {
+    "rows": lambda i: ([1, 0],),
+    "columns": lambda i: (slice(None), [1, 0]),
+    "between": lambda i: (slice(None), i, slice(1, None)),
+    "apart": lambda i: ([1, 0], slice(None), [0, 1]),
+    "new": lambda i: (None, [[1, 0]], slice(None, None, 2)),
+    "with a number": lambda i: (0, slice(None), i),
+    "mask": lambda i: (slice(None), [True, False, True, True]),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_items_of_any_order_lie_as_numpys(name):
+    rng, key = np.random.default_rng(0), KEYS[name]
+    for _ in range(40):
+        x, mine = drawn(rng, (4,) * int(rng.integers(3, 5)), broadcast=False)
+        index = np.array([[0, 1], [1, 0], [1, 1]])
+        wanted = x[key(index)]
+        found = item(mine, key(torch.from_numpy(index)))
+        assert steps(found.numpy()) == steps(wanted), x.strides
 
 
 def mixed(c, f, t, n):
@@ -110,6 +202,28 @@ def test_results_of_linear_algebra_lie_as_numpys():
     jitted = npaccel.jit(decomposed, backend="eager", default_float="float64", cache=False)
     for i, (found, wanted) in enumerate(zip(jitted(*given), decomposed(*given), strict=True)):
         assert found.strides == wanted.strides, i
+
+
+def along_axes(c, f):
+    return (
+        *(np.apply_along_axis(np.sum, 0, f), np.apply_along_axis(np.cumsum, 0, f)),
+        *(np.apply_along_axis(np.sort, 1, c), np.apply_along_axis(lambda r: r * 2, 0, f)),
+        *(
+            np.apply_along_axis(lambda r: r.sum(), 1, f),
+            np.apply_along_axis(np.outer, 1, c, [1, 2]),
+        ),
+        *(np.vectorize(lambda t: t * 2)(f), *np.histogramdd(c.reshape(-1, 3))[:1], f.mean(2)),
+    )
+
+
+def test_results_of_functions_along_axes_lie_as_numpys():
+    c = np.arange(60.0).reshape(3, 4, 5)
+    given = c, np.asfortranarray(c)
+    jitted = npaccel.jit(along_axes, backend="eager", default_float="float64", cache=False)
+    for i, (found, wanted) in enumerate(zip(jitted(*given), along_axes(*given), strict=True)):
+        np.testing.assert_array_equal(found, wanted)
+        assert found.strides == wanted.strides, i
+    assert not jitted.report().fallbacks
 
 
 C3 = np.arange(60.0).reshape(3, 4, 5)

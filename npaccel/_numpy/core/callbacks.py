@@ -72,7 +72,10 @@ def apply_along_axis(
     if any(size == 0 for i, size in enumerate(array.shape) if i != place):
         raise ValueError("Cannot apply_along_axis when any iteration dimensions are 0")
     if not args and not kwargs and any(func1d is known for known in _WITH_AXIS):
-        return np.asarray(func1d(array, axis=place))
+        whole = np.asarray(func1d(array, axis=place))
+        if whole.ndim < array.ndim:
+            return np.asarray(whole, order="C")
+        return np.moveaxis(np.asarray(np.moveaxis(whole, place, -1), order="C"), -1, place)
     last = np.moveaxis(array, place, -1)
     rows = last.reshape((-1, last.shape[-1]))
     if rows.shape[0] > _MANY:

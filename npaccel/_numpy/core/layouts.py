@@ -104,7 +104,86 @@ def lying_as_joined(found: torch.Tensor, parts: Sequence[torch.Tensor]) -> torch
     """Return what was joined, or a copy of it, that lies in memory as NumPy's does."""
     if found.ndim < 2 or all(x.is_contiguous() for x in parts):
         return found
-    return _in_order(found, axes_by_memory([steps_in(x, x.shape) for x in parts]))
+    return _in_order(found, _axes_of_parts(parts))
+
+
+def _axes_of_parts(parts: Sequence[torch.Tensor]) -> list[int]:
+    """Return the axes from the outermost to the innermost, as NumPy sorts them to join arrays.
+
+    Axes of one element say nothing, and where arrays contradict each other, C order wins:
+    `PyArray_CreateMultiSortedStridePerm` in NumPy's shape.c.
+    """
+    order: list[int] = []
+    for axis in range(parts[0].ndim):
+        place = len(order)
+        for i in reversed(range(len(order))):
+            pair = axis, order[i]
+            told = [x for x in parts if not any(surely(x.shape[one] == 1) for one in pair)]
+            if told and not all(surely(x.stride(axis) > x.stride(order[i])) for x in told):
+                break
+            if told:
+                place = i
+        order.insert(place, axis)
+    return order
+
+
+def lying_as_sliced_and_reduced(found: torch.Tensor, x: torch.Tensor, axis: int) -> torch.Tensor:
+    """Return what `ufunc.reduceat` gives, or a copy of it, that lies in memory as NumPy's does.
+
+    Parameters
+    ----------
+    found, x : tensor
+    axis : int
+        The axis of the slices, whose stride says nothing.
+    """
+    steps = [0 if i == axis else step for i, step in enumerate(steps_in(x, x.shape))]
+    return _in_order(found, axes_by_memory([steps]))
+
+
+def lying_as_allocated(found: torch.Tensor, model: torch.Tensor) -> torch.Tensor:
+    """Return what NumPy stores in a new array, or a copy of it, that lies in memory as that does.
+
+    The new array is in F order where the model is so and not in C order (`flags.fnc`), and in C
+    order otherwise.
+
+    Parameters
+    ----------
+    found, model : tensor
+    """
+    return lying_as_numpys(found, [found], "F" if is_fortran(model) else "C")
+
+
+def is_fortran(x: torch.Tensor) -> bool:
+    """Whether an array lies in F order, and not in C order (`flags.fnc`)."""
+    return not x.is_contiguous() and reversed_axes(x).is_contiguous()
+
+
+def lying_as_summed(
+    found: torch.Tensor, terms: Sequence[Sequence[str]], labels: Sequence[str], operands: Any
+) -> torch.Tensor:
+    """Return a sum of products, or a copy of it, that lies in memory as `einsum`'s does.
+
+    NumPy's iterator goes through the axes of the result, and then through those that are summed.
+
+    Parameters
+    ----------
+    found : tensor
+    terms : sequence of sequence of str
+        Each operand's label of each axis.
+    labels : sequence of str
+        The result's labels.
+    operands : sequence of tensor
+    """
+    if found.ndim < 2:
+        return found
+    every = [*labels, *sorted({label for term in terms for label in term} - {*labels})]
+    steps = []
+    for term, x in zip(terms, operands, strict=True):
+        own = dict.fromkeys(every, 0)
+        for label, step in zip(term, steps_in(x, x.shape), strict=True):
+            own[label] = own[label] + step
+        steps.append([*own.values()])
+    return _in_order(found, [axis for axis in axes_by_memory(steps) if axis < found.ndim])
 
 
 def lying_like(found: torch.Tensor, model: Any, order: str | None = "K") -> torch.Tensor:
@@ -128,22 +207,27 @@ def lying_like(found: torch.Tensor, model: Any, order: str | None = "K") -> torc
     return _in_order(found, _axes_by_stride(model))
 
 
-def lying_as_gathered(found: torch.Tensor, place: int, width: int) -> torch.Tensor:
+def lying_as_gathered(
+    found: torch.Tensor, place: int, width: int, steps: Sequence[Any]
+) -> torch.Tensor:
     """Return items at index arrays, or a copy of them, that lie in memory as NumPy's do.
 
-    NumPy goes through the index arrays first, and then through all other axes. So it is for arrays
-    in C order.
+    NumPy goes through the index arrays first, and then through all other axes as they lie in
+    memory.
 
     Parameters
     ----------
     found : tensor
     place, width : int
         Where the axes of the index arrays are, and how many.
+    steps : sequence of int
+        The array's strides along the other axes, 0 for new ones.
     """
     if any(map(depends_on_data, found.shape)):  # Nobody can tell then how an array lies.
         return found
-    others = (i for i in range(found.ndim) if not place <= i < place + width)
-    return _in_order(found, [*range(place, place + width), *others])
+    others = [i for i in range(found.ndim) if not place <= i < place + width]
+    inner = [others[i] for i in axes_by_memory([steps])]
+    return _in_order(found, [*range(place, place + width), *inner])
 
 
 def _axes_by_stride(x: torch.Tensor) -> list[int]:

@@ -8,6 +8,7 @@ axes in the result.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -319,6 +320,18 @@ def numpy_place(parts: list[_Part]) -> int | None:
     if len(gathered) != last - first + 1:
         return 0
     return sum(part.kind in ("slice", "new") for part in parts[:first])
+
+
+def kept_steps(strides: Sequence[Any], parts: list[_Part]) -> list[Any]:
+    """Return an array's strides along the axes that slices keep, 0 for new ones, without signs."""
+    found, axis = [], 0
+    for part in parts:
+        if part.kind == "slice":
+            found.append(strides[axis] * abs(_plain_slice(part.value).step or 1))
+        elif part.kind == "new":
+            found.append(0)
+        axis += part.source
+    return found
 
 
 def places(selection: Selection) -> tuple[int, int]:

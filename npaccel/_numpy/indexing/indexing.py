@@ -26,6 +26,7 @@ from npaccel._numpy.indexing.index_keys import (
     check_broadcast,
     check_without_elements,
     expanded_key,
+    kept_steps,
     moved,
     numpy_place,
     places,
@@ -116,10 +117,10 @@ def item(a: torch.Tensor, key: Any) -> torch.Tensor:
         return found
     parts = expanded_key(a.ndim, key)
     place = numpy_place(parts)
-    if place is None or axes_by_memory([steps_in(a, a.shape)]) != [*range(a.ndim)]:
+    if place is None:
         return found
-    kept = sum(part.kind in ("slice", "new") for part in parts)
-    return lying_as_gathered(found, place, found.ndim - kept)
+    steps = kept_steps(a.stride(), parts)
+    return lying_as_gathered(found, place, found.ndim - len(steps), steps)
 
 
 def setitem(a: torch.Tensor, key: Any, value: Any) -> None:

@@ -81,7 +81,12 @@ def take(
     # A Python int is kept as it is: its bounds are checked now.
     static = mode == "raise" and isinstance(indices, int) and not isinstance(indices, bool)
     found = getitem(x, (*(slice(None),) * where, indices if static else index))
-    return written_back(found.clone() if static else found, out)
+    return written_back(_in_c_order(found.clone() if static else found), out)
+
+
+def _in_c_order(found: torch.Tensor) -> torch.Tensor:
+    """Return items as they lie in NumPy's, which takes them from a copy in C order."""
+    return found if any(map(depends_on_data, found.shape)) else found.contiguous()
 
 
 def along_axis_key(x: torch.Tensor, indices: torch.Tensor, axis: int) -> tuple[torch.Tensor, ...]:
@@ -203,7 +208,7 @@ def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -
     places = bounded(places, x.shape[where], "raise")
     if out is not None and out.ndim > where and depends_on_data(places.shape[0]):
         assume(places.shape[0] == out.shape[where], "`out` has another shape than the result")
-    return written_back(getitem(x, (*(slice(None),) * where, places)), out)
+    return written_back(_in_c_order(getitem(x, (*(slice(None),) * where, places))), out)
 
 
 @implements(np.extract, data_dependent=True)

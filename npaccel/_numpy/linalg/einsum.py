@@ -12,6 +12,7 @@ import torch
 
 from npaccel._numpy.core.axes import call, deliver
 from npaccel._numpy.core.dtypes import as_dtype, cast, check_cast, to_numpy
+from npaccel._numpy.core.layouts import lying_as_numpys, lying_as_summed
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.linalg.products import promoted
 from npaccel._numpy.ufuncs.gufuncs import from_zero
@@ -258,4 +259,9 @@ def einsum(
     found = _einsum_same(terms, output, tensors)
     if out is not None:
         check_cast(to_numpy(found.dtype), to_numpy(out.dtype), casting)
-    return deliver(found, out)
+        return deliver(found, out)
+    if len(tensors) == 1 and set(terms[0]) == set(output):  # NumPy gives a view, whatever `order`.
+        return found
+    if order != "K":
+        return lying_as_numpys(found, tensors, order)
+    return lying_as_summed(found, terms, output, tensors) if optimize is False else found

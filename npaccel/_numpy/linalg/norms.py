@@ -11,6 +11,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 
 from npaccel._numpy.core.axes import axes_of, axis_of
 from npaccel._numpy.core.dtypes import as_tensor, cast, narrow, to_numpy
+from npaccel._numpy.core.layouts import lying_as_reduced
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.host import linalg as host_linalg
@@ -134,13 +135,14 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> t
     else:
         axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
     if len(axes) == 1:
-        return _along(x, ord, axis_of(axes[0], x.ndim), keepdims)
+        axis = axis_of(axes[0], x.ndim)
+        return lying_as_reduced(_along(x, ord, axis, keepdims), [x], (axis,))
     if len(axes) != 2:
         raise ValueError("Improper number of dimensions to norm.")
     first, second = (axis_of(i, x.ndim) for i in axes)
     if first == second:
         raise ValueError("Duplicate axes given.")
-    return _of_matrices(x, ord, (first, second), keepdims)
+    return lying_as_reduced(_of_matrices(x, ord, (first, second), keepdims), [x], (first, second))
 
 
 @implements(np.linalg.matrix_norm, zero_d="scalar")
@@ -157,7 +159,8 @@ def vector_norm(
     x = as_inexact(x)
     axes = axes_of(axis, x.ndim)
     if ord is None or ord == 2:
-        return euclidean(x, axes, keepdims)
+        found = euclidean(x, axes, keepdims)
+        return lying_as_reduced(found, [x], axes) if len(axes) == 1 else found
     if axis is None:
         found = _along(x.reshape(-1), ord, 0, False)
     elif isinstance(axis, tuple):
@@ -165,7 +168,7 @@ def vector_norm(
         moved = x.permute([*axes, *rest]).flatten(0, len(axes) - 1)
         found = _along(moved, ord, 0, False)
     else:
-        return _along(x, ord, axes[0], keepdims)
+        return lying_as_reduced(_along(x, ord, axes[0], keepdims), [x], axes)
     if keepdims:
         for i in sorted(axes):
             found = found.unsqueeze(i)

@@ -121,7 +121,8 @@ def stack(
     kind = _kind(tensors, dtype, out)
     for x in tensors:
         check_cast(to_numpy(x.dtype), kind, casting)
-    return deliver(torch.stack([cast(x, kind) for x in tensors], where), out)
+    found = torch.stack([cast(x, kind) for x in tensors], where)
+    return deliver(lying_as_joined(found, [x.unsqueeze(where) for x in tensors]), out)
 
 
 def _stack_along(widen: Callable[..., torch.Tensor], axis: int) -> Callable[..., torch.Tensor]:

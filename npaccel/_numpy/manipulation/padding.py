@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._numpy.core.axes import Axis, axes_of, call
+from npaccel._numpy.core.axes import Axis, axes_of, call, reversed_axes
 from npaccel._numpy.core.dtypes import as_tensor, cast, is_scalar, to_numpy
+from npaccel._numpy.core.layouts import is_fortran, lying_as_allocated
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.creation.ranges import linspace
 from npaccel._numpy.indexing.indexing import flipped, selected, value_for
@@ -49,14 +50,18 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> to
     unknown = set(kwargs) - set(_KEYWORDS[mode])
     if unknown:
         raise ValueError(f"unsupported keyword arguments for mode '{mode}': {unknown}")
-    if mode in ("reflect", "symmetric"):
-        return _mirrored(x, widths, mode, kwargs.get("reflect_type", "even"))
-    if mode in ("edge", "wrap"):
-        return _by_place(x, widths, mode)
     value = kwargs.get("constant_values", 0)
     if mode == "constant" and x.ndim and is_scalar(value):
+        if is_fortran(x):
+            return reversed_axes(_framed(reversed_axes(x), widths[::-1], value))
         return _framed(x, widths, value)
-    return _by_strips(x, widths, mode, kwargs)
+    if mode in ("reflect", "symmetric"):
+        found = _mirrored(x, widths, mode, kwargs.get("reflect_type", "even"))
+    elif mode in ("edge", "wrap"):
+        found = _by_place(x, widths, mode)
+    else:
+        found = _by_strips(x, widths, mode, kwargs)
+    return lying_as_allocated(found, x)
 
 
 def _pairs(value: Any, rank: int) -> list[tuple[Any, Any]]:

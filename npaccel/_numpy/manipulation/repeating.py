@@ -10,6 +10,7 @@ import torch
 
 from npaccel._numpy.core.axes import axis_of
 from npaccel._numpy.core.dtypes import INT64, as_tensor, cast, check_cast, is_scalar, to_numpy
+from npaccel._numpy.core.layouts import lying_as_allocated, lying_as_gathered
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.creation.creation import shape_of
 from npaccel._numpy.indexing.indexing import fitted, getitem, selected, setitem, value_for
@@ -95,13 +96,21 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> torch.Tensor:
     if isinstance(obj, int | np.integer | torch.SymInt) and not isinstance(obj, bool):
         place = _checked_place(obj, size, where, size - 1)
         first, _, last = split_at(x, [place, place + 1], where)
-        return torch.cat([first, last], where)
+        return lying_as_allocated(torch.cat([first, last], where), x)
     if depends_on_data(size):
         left = torch.ones(size, dtype=torch.bool, device=x.device)
         setitem(left, _known_places(obj), False)
         return getitem(x, (*(slice(None),) * where, left))
     kept = np.delete(np.arange(_known(size)), _known_places(obj)).tolist()
-    return selected(x, where, _constant(kept, x))
+    found = selected(x, where, _constant(kept, x))
+    if isinstance(obj, slice) or _is_one_place(obj):
+        return lying_as_allocated(found, x)
+    return lying_as_gathered(found, where, 1, [*x.stride()[:where], *x.stride()[where + 1 :]])
+
+
+def _is_one_place(obj: Any) -> bool:
+    place = np.asarray(obj)
+    return place.size == 1 and place.dtype != bool
 
 
 _OUTSIDE = "a position is out of bounds"
@@ -143,14 +152,15 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> torch.Te
         added = moveaxis(added, 0, where) if scalar else added
         first, last = split_at(x, [_checked_place(places[0], size, where, size)], where)
         shape = (*rest[:where], added.shape[where], *rest[where:])
-        return torch.cat([first, fitted(added, shape).expand(shape), last], where)
+        found = torch.cat([first, fitted(added, shape).expand(shape), last], where)
+        return lying_as_allocated(found, x)
     if not places and x.ndim == 1 and added.ndim and surely(added.shape[-1] == 0):
         return x.clone()  # NumPy fits nothing into nothing, whatever its shape
     shape = (*rest[:where], len(places), *rest[where:])
     both = torch.cat([x, fitted(added, shape).expand(shape)], where)
     # The live NumPy says in which order: positions of the values come behind.
     order = np.insert(np.arange(_known(size)), places, np.arange(len(places)) + _known(size))
-    return selected(both, where, _constant(order.tolist(), x))
+    return lying_as_allocated(selected(both, where, _constant(order.tolist(), x)), x)
 
 
 def _listed(obj: Any, size: Any) -> list[int]:

@@ -25,6 +25,7 @@ from npaccel._numpy.core.dtypes import (
     to_numpy,
     to_torch,
 )
+from npaccel._numpy.core.layouts import lying_like
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.host.own_derivatives import with_slopes
@@ -222,7 +223,8 @@ def interp(
     own = to_numpy(values.dtype)
     low = values[0] if left is None else cast(as_tensor(left), own)
     high = values[-1] if right is None else cast(as_tensor(right), own)
-    return torch.where(at < places[0], low, torch.where(at > places[-1], high, found))
+    found = torch.where(at > places[-1], high, found)
+    return torch.where(at < places[0], low, found).contiguous()
 
 
 @implements(np.unwrap)
@@ -249,7 +251,7 @@ def unwrap(
     correction = torch.where(small, 0, wrapped - steps)
     x = cast(x, dtype)
     moved = sliced(x, axis, 1, None) + torch.cumsum(correction, axis, dtype=x.dtype)
-    return torch.cat([sliced(x, axis, None, 1), moved], axis)
+    return lying_like(torch.cat([sliced(x, axis, None, 1), moved], axis), p)
 
 
 def _at_least_float32(x: torch.Tensor) -> torch.Tensor:

@@ -20,7 +20,7 @@ from npaccel._numpy.core.dtypes import (
     strong,
     to_numpy,
 )
-from npaccel._numpy.core.layouts import lying_as_numpys
+from npaccel._numpy.core.layouts import lying_as_numpys, lying_as_reduced, lying_like
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.reductions import REDUCTIONS
 from npaccel._runtime.torch.symbolic_sizes import holds_here
@@ -307,7 +307,7 @@ def gradient(f: Any, *varargs: Any, axis: Axis = None, edge_order: int = 1) -> A
             )
         if own.kind == "b" and (edge_order == 1 or not _is_uneven(h)):
             call(np.subtract, given, given)  # raises NumPy's TypeError
-        found.append(_as(f, _gradient_along(f, h, i, edge_order)))
+        found.append(lying_like(_as(f, _gradient_along(f, h, i, edge_order)), given))
     return found[0] if len(axes) == 1 else tuple(found)
 
 
@@ -331,7 +331,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> torch.Ten
         d = as_tensor(dx)
     both = call(np.add, sliced(y, axis, 1, None), sliced(y, axis, None, -1))
     terms = call(np.true_divide, call(np.multiply, d, both), 2.0)
-    return torch.sum(terms, axis)
+    return lying_as_reduced(torch.sum(terms, axis), [terms], (axis,))
 
 
 _OLD = "it doesn't warn that it is deprecated"

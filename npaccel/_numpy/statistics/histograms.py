@@ -299,7 +299,13 @@ def histogramdd(
     w = None if w is None else cast(w, result)
     found = tally(torch.where(inside, place, total), total + 1, w)[:total]  # type: ignore[arg-type]
     found = cast(found, result).reshape(shape)
-    return _per_volume(found, edges) if density else found, _SEQUENCE(edges)
+    return _per_volume(found, edges) if density else _inner(found), _SEQUENCE(edges)
+
+
+def _inner(found: torch.Tensor) -> torch.Tensor:
+    """Return counts as NumPy does: as the inner part of an array that counts outliers, too."""
+    whole = torch.nn.functional.pad(found, (1, 1) * found.ndim)
+    return whole[(slice(1, -1),) * found.ndim]
 
 
 def _per_volume(found: torch.Tensor, edges: list[torch.Tensor]) -> torch.Tensor:
@@ -386,4 +392,4 @@ def digitize(x: Any, bins: Any, right: bool = False) -> torch.Tensor:
     refuse_where(torch.where(falling, edges[1:] > edges[:-1], edges[:-1] > edges[1:]), error)
     rising = torch.where(falling, edges.flip(0), edges)
     found = search(rising, values, right=not right)
-    return torch.where(falling, edges.shape[0] - found, found)
+    return torch.where(falling, edges.shape[0] - found, found).contiguous()

@@ -19,6 +19,7 @@ from npaccel._numpy.core.axes import (
 )
 from npaccel._numpy.core.dtypes import BOOL, as_dtype, as_tensor, cast, to_numpy
 from npaccel._numpy.core.known_differences import UNCHECKED
+from npaccel._numpy.core.layouts import lying_as_reduced
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.statistics.cumulative import cumprod, cumsum
@@ -76,14 +77,15 @@ def _extreme(a: Any, axis: Axis, out: Any, keywords: dict[str, Any], largest: bo
     keepdims = bool(given(keywords).get("keepdims", False))
     axes = reduced_axes(axis, x.ndim)
     if not given(keywords).keys() - {"keepdims"} and host.has_extreme_number(x, axes):
-        return deliver(host.extreme_number(x, list(axes), keepdims, largest), out)
+        found = host.extreme_number(x, list(axes), keepdims, largest)
+        return deliver(lying_as_reduced(found, [x], axes), out)
     found = call(
         function, _filled(x, -torch.inf if largest else torch.inf), axis, **given(keywords)
     )
     if "initial" in given(keywords):
         return deliver(found, out)
     nothing = over_axes(torch.all, missing, axes, keepdims)
-    return deliver(torch.where(nothing, torch.nan, found), out)
+    return deliver(lying_as_reduced(torch.where(nothing, torch.nan, found), [x], axes), out)
 
 
 @implements(np.nanmax, zero_d="scalar")
@@ -150,8 +152,9 @@ def _spread(function: Any, a: Any, axis: Axis, where: Any, ddof: Any, **keywords
         return deliver(found, out)
     _, mask = masked(x, keep, 0)
     keepdims = bool(given(keywords).get("keepdims", False))
-    count = over_axes(torch.sum, mask, reduced_axes(axis, x.ndim), keepdims)
-    return deliver(torch.where(count > ddof, found, torch.nan), out)
+    axes = reduced_axes(axis, x.ndim)
+    count = over_axes(torch.sum, mask, axes, keepdims)
+    return deliver(lying_as_reduced(torch.where(count > ddof, found, torch.nan), [x], axes), out)
 
 
 def _rounds(x: torch.Tensor, dtype: Any) -> bool:

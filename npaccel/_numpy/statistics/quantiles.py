@@ -23,6 +23,7 @@ from npaccel._numpy.core.dtypes import (
     to_numpy,
 )
 from npaccel._numpy.core.known_differences import UNCHECKED
+from npaccel._numpy.core.layouts import lying_as_reduced
 from npaccel._numpy.core.table import implements, parameters_of, scalar_unless_kept
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.statistics.sorting import ordered, positions
@@ -114,7 +115,7 @@ def median(
     x = as_tensor(a)
     axes = axes_of(axis, x.ndim)
     found = _median(x, axes, skip_nan=False)
-    return deliver(restored(found, axes) if keepdims else found, out)
+    return deliver(_as_medians_lie(found, x, axes, keepdims), out)
 
 
 @implements(np.nanmedian, zero_d="scalar", zero_d_of=scalar_unless_kept)
@@ -130,7 +131,15 @@ def nanmedian(
     x = as_tensor(a)
     axes = axes_of(axis, x.ndim)
     found = _median(x, axes, skip_nan=True)
-    return deliver(restored(found, axes) if keepdims else found, out)
+    return deliver(_as_medians_lie(found, x, axes, keepdims), out)
+
+
+def _as_medians_lie(
+    found: torch.Tensor, x: torch.Tensor, axes: tuple[int, ...], keepdims: bool
+) -> torch.Tensor:
+    """Return medians with their axes, as they lie in NumPy's: several axes are made one there."""
+    found = lying_as_reduced(found, [x], axes) if len(axes) == 1 else found
+    return restored(found, axes) if keepdims else found
 
 
 def _at(alpha: float, beta: float) -> Callable[[Any, torch.Tensor], torch.Tensor]:

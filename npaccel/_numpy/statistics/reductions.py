@@ -34,6 +34,7 @@ from npaccel._numpy.core.dtypes import (
     to_numpy,
     to_torch,
 )
+from npaccel._numpy.core.layouts import lying_as_reduced
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.ufuncs.dispatch import named
 from npaccel._numpy.ufuncs.methods import from_zero, reduce_ufunc
@@ -123,7 +124,7 @@ def mean(
         found = from_zero(found, x, axes)
     else:
         found = _by_count(reduce_ufunc(np.add, x, axis, acc, None, keepdims), count_over(x, axes))
-    return deliver(cast(found, result), out)
+    return deliver(lying_as_reduced(cast(found, result), [x], axes), out)
 
 
 @implements("numpy.ndarray.mean", zero_d="scalar")
@@ -194,7 +195,7 @@ def variance(
         squares = cast(squares, acc)
     total = _total(squares, axes, keepdims)
     found: torch.Tensor = (total / divisor).to(total.dtype)
-    return found
+    return lying_as_reduced(found, [x], axes)
 
 
 def _ddof(ddof: Any, correction: Any) -> Any:
@@ -289,7 +290,8 @@ def nonzero_mask(x: torch.Tensor) -> torch.Tensor:
 def count_nonzero(a: Any, axis: Axis = None, *, keepdims: bool = False) -> torch.Tensor:
     """`numpy.count_nonzero`; NaN counts, as it isn't zero."""
     x = as_tensor(a)
-    return over_axes(torch.sum, nonzero_mask(x), reduced_axes(axis, x.ndim), keepdims)
+    axes = reduced_axes(axis, x.ndim)
+    return lying_as_reduced(over_axes(torch.sum, nonzero_mask(x), axes, keepdims), [x], axes)
 
 
 @implements(np.sum, zero_d="scalar")

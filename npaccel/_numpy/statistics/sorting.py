@@ -330,7 +330,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> torc
             raise TypeError("sorter must only contain integers")
         a = a[cast(sorter, INT64)]
     right = side[:1].lower() == "r"
-    return (_search_complex if a.is_complex() else search)(a, values, right)
+    return (_search_complex if a.is_complex() else search)(a, values, right).contiguous()
 
 
 def _first_true(mask: torch.Tensor, axis: int, keepdims: bool) -> torch.Tensor:

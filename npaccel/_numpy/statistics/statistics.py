@@ -30,6 +30,7 @@ from npaccel._numpy.core.dtypes import (
     to_torch,
 )
 from npaccel._numpy.core.known_differences import UNCHECKED
+from npaccel._numpy.core.layouts import lying_as_reduced
 from npaccel._numpy.core.table import implements, parameters_of
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.host import linalg as host_linalg
@@ -76,6 +77,7 @@ def average(
         total = over_axes(torch.sum, w, axes, keepdims)
         refuse_where(total == 0, ZeroDivisionError(_WEIGHTLESS))
         found = over_axes(torch.sum, cast(x, dtype) * w, axes, keepdims) / total
+        found = lying_as_reduced(found, [x, w], axes)
     return (found, total.expand(found.shape).clone()) if returned else found
 
 

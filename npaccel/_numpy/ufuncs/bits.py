@@ -9,6 +9,7 @@ import torch
 
 from npaccel._numpy.core.axes import axis_of
 from npaccel._numpy.core.dtypes import as_tensor, to_numpy
+from npaccel._numpy.core.layouts import lying_as_allocated
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import kernels as host
 from npaccel._runtime.torch.symbolic_sizes import surely
@@ -74,15 +75,19 @@ def packbits(a: Any, /, axis: Any = None, bitorder: str = "big") -> torch.Tensor
         raise TypeError("Expected an input array of integer or boolean data type")
     last, place = _along_last(x, axis)
     if _in_words(last):
-        return torch.movedim(_packed_words(last, bitorder), -1, place)
+        return _as_bits_lie(_packed_words(last, bitorder), place, x)
     if host.usable(last):
-        return torch.movedim(host.packbits(last, bitorder), -1, place)
+        return _as_bits_lie(host.packbits(last, bitorder), place, x)
     bits = (last != 0).to(torch.uint8)
     missing = -bits.shape[-1] % 8
     bits = torch.cat([bits, bits.new_zeros((*bits.shape[:-1], missing))], -1)
     groups = bits.reshape([*bits.shape[:-1], bits.shape[-1] // 8, 8])
-    found = torch.sum(groups << shifts, -1).to(torch.uint8)
-    return torch.movedim(found, -1, place)
+    return _as_bits_lie(torch.sum(groups << shifts, -1).to(torch.uint8), place, x)
+
+
+def _as_bits_lie(found: torch.Tensor, place: int, x: torch.Tensor) -> torch.Tensor:
+    """Put the last axis back where it was, in an array that lies as NumPy's."""
+    return lying_as_allocated(torch.movedim(found, -1, place), x)
 
 
 @implements(np.unpackbits)
@@ -107,7 +112,7 @@ def unpackbits(
     bits = bits.flatten(-2)
     if count is not None:
         bits = _counted(bits, count)
-    return torch.movedim(bits, -1, place).contiguous()
+    return _as_bits_lie(bits, place, x)
 
 
 def _counted(bits: torch.Tensor, count: Any) -> torch.Tensor:

@@ -26,7 +26,11 @@ from npaccel._numpy.core.dtypes import (
     narrow,
     to_numpy,
 )
-from npaccel._numpy.core.layouts import lying_as_numpys, lying_as_reduced
+from npaccel._numpy.core.layouts import (
+    lying_as_numpys,
+    lying_as_reduced,
+    lying_as_sliced_and_reduced,
+)
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import blocked
 from npaccel._numpy.host import kernels as host
@@ -457,12 +461,13 @@ def reduceat_ufunc(
         result = torch.movedim(
             _reduce_slices(ufunc, reduction, last, cast(starts, INT64)), -1, position
         )
-        result = result.contiguous() if is_plain else result
     if target is not None and tuple(target.shape) != tuple(result.shape):
         raise ValueError(
             f"provided out has shape {tuple(target.shape)}, the result of "
             f"{ufunc.__name__}.reduceat has shape {tuple(result.shape)}"
         )
+    if target is None:
+        result = lying_as_sliced_and_reduced(result, x, position)
     return deliver(result, target, None)
 
 

@@ -18,6 +18,7 @@ from npaccel._numpy.core.dtypes import (
     result_dtype,
     to_numpy,
 )
+from npaccel._numpy.core.layouts import lying_as_allocated
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.host import kernels as host
 from npaccel._numpy.ufuncs.dispatch import concrete, is_symbolic
@@ -152,7 +153,8 @@ def round_(a: Any, decimals: Any = 0, out: Any = None) -> torch.Tensor:
         found = call(np.divide, call(np.rint, call(np.multiply, work, scale)), scale)
     else:
         found = call(np.multiply, call(np.rint, call(np.divide, work, scale)), scale)
-    return deliver(cast(found, kind) if x.dtype in _INTEGERS else found, out)
+    found = cast(found, kind) if x.dtype in _INTEGERS else found
+    return deliver(found if out is not None else lying_as_allocated(found, x), out)
 
 
 implements(np.around, zero_d="scalar", mutates=(2,), elementwise=True)(round_)

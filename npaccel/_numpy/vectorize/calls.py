@@ -19,6 +19,7 @@ import torch
 
 from npaccel._numpy.core.context import settings, tracing
 from npaccel._numpy.core.dtypes import DType, as_dtype, as_tensor, cast, is_scalar, narrow, to_numpy
+from npaccel._numpy.core.layouts import lying_as_numpys
 from npaccel._numpy.vectorize import elements
 from npaccel._numpy.vectorize.code import BUILTINS, Code, dotted
 from npaccel._numpy.vectorize.elements import Failures, Number
@@ -386,7 +387,11 @@ class Vectorized:
             outputs = found if isinstance(found, tuple) else (found,)
             if self.otypes is not None and len(self.otypes) != len(outputs):
                 raise NotImplementedError("there are more or fewer results than otypes")
-            results = [self._result(i, v, failures, shape) for i, v in enumerate(outputs)]
+            arrays = [x for x in split if isinstance(x, torch.Tensor)]
+            results = [
+                lying_as_numpys(self._result(i, v, failures, shape), arrays)
+                for i, v in enumerate(outputs)
+            ]
         if self.otypes is None:
             results = [cast(r, narrow(to_numpy(r.dtype), dtypes)) for r in results]
         _raise_where(failures)
