@@ -59,7 +59,7 @@ def eig(
 ) -> Any:
     """Return eigenvalues and right eigenvectors."""
     if b is not None or left:
-        raise NotImplementedError("two matrices, or left eigenvectors")
+        raise NotImplementedError("npaccel has no eigenvalues of two matrices, and no left eigenvectors")
     a = square(a, check_finite=check_finite)
     if not right:
         return _homogeneous(torch.linalg.eigvals(a), homogeneous_eigvals)
@@ -86,7 +86,7 @@ def eigvals(
 ) -> Any:
     """Return the eigenvalues."""
     if b is not None:
-        raise NotImplementedError("eigenvalues of two general matrices")
+        raise NotImplementedError("npaccel has no eigenvalues of two general matrices")
     a = square(a, check_finite=check_finite)
     return _homogeneous(torch.linalg.eigvals(a), homogeneous_eigvals)
 

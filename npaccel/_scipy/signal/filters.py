@@ -38,7 +38,7 @@ def _coefficients(*given: Any) -> Any:
     """Return arguments in one dtype, which must not be one of integers."""
     found = parts.tensors(*given)
     if all(not (t.is_floating_point() or t.is_complex()) for t in found):
-        raise NotImplementedError("integers")
+        raise NotImplementedError("SciPy takes no coefficients and samples that are all integers")
     return parts.floats(*found)
 
 
