@@ -99,6 +99,10 @@ OF_ANY_ORDER = {
     "digitize": lambda f, x, y, k: f(x, like(x, POINTS)),
     "einsum": lambda f, x, y, k: f("i...j,k...j->ki...", x, y),
     "einsum of three": lambda f, x, y, k: f("i...j,k...j,j...l->li...k", x, y, x),
+    "einsum optimized": lambda f, x, y, k: f("i...j,k...j->ki...", x, y, optimize=True),
+    "einsum of three, optimized": lambda f, x, y, k: f(
+        "i...j,k...j,j...l->li...k", x, y, x, optimize="greedy"
+    ),
     "einsum in F order": lambda f, x, y, k: f("i...j,k...j->ki...", x, y, order="F"),
 }
 
@@ -202,6 +206,24 @@ def test_results_of_linear_algebra_lie_as_numpys():
     jitted = npaccel.jit(decomposed, backend="eager", default_float="float64", cache=False)
     for i, (found, wanted) in enumerate(zip(jitted(*given), decomposed(*given), strict=True)):
         assert found.strides == wanted.strides, i
+
+
+def created(n):
+    return (
+        *(np.zeros((n, 4), order="F"), np.ones((2, n, 4), "f4", "F"), np.eye(n, 4, order="F")),
+        *(np.full((n, 4), 2.0, order="F"), np.full((n, 4), [1, 2, 3, 4], order="F")),
+        *(np.empty((n, 4), int, "F") * 0, np.zeros((n, 4), order="F").ravel("F")),
+        np.block([[np.zeros((n, 4), order="F")], [np.ones((1, 4))]]),
+    )
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_new_arrays_of_an_order_lie_as_numpys(backend, dynamic):
+    jitted = npaccel.jit(created, backend=backend, default_float="float64", dynamic=dynamic)
+    for n in (3, 5):
+        for i, (found, wanted) in enumerate(zip(jitted(n), created(n), strict=True)):
+            np.testing.assert_array_equal(found, wanted)
+            assert found.strides == wanted.strides, i
 
 
 def along_axes(c, f):

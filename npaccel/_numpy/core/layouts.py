@@ -204,7 +204,12 @@ def lying_like(found: torch.Tensor, model: Any, order: str | None = "K") -> torc
         return lying_as_numpys(found, [model], "C" if order == "K" else order)
     if found.ndim < 2 or model.is_contiguous():
         return found.contiguous()
-    return _in_order(found, _axes_by_stride(model))
+    return _in_order(found, axes_by_stride(model))
+
+
+def lying_by_strides(found: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:
+    """Return an array, or a copy of it, whose axes lie in memory as strides say."""
+    return _in_order(found, sorted(range(found.ndim), key=lambda axis: -strides[axis]))
 
 
 def lying_as_gathered(
@@ -230,7 +235,7 @@ def lying_as_gathered(
     return _in_order(found, [*range(place, place + width), *inner])
 
 
-def _axes_by_stride(x: torch.Tensor) -> list[int]:
+def axes_by_stride(x: torch.Tensor) -> list[int]:
     """Return the axes, those with the longest strides first, as NumPy sorts them for a copy."""
     axes: list[int] = []
     for axis, step in enumerate(x.stride()):

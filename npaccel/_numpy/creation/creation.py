@@ -22,7 +22,7 @@ from npaccel._numpy.core.dtypes import (
     to_numpy,
     to_torch,
 )
-from npaccel._numpy.core.layouts import lying_like
+from npaccel._numpy.core.layouts import lying_as_numpys, lying_like
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.indexing.indexing import fitted, value_for
 from npaccel._numpy.ufuncs.dispatch import is_symbolic
@@ -106,7 +106,10 @@ def _of_shape(make: _Maker) -> Callable[..., torch.Tensor]:
         like: Any = None,
     ) -> torch.Tensor:
         check_placed(order, device, creates=True)
-        return make(shape, default_float() if dtype is None else as_dtype(dtype), None)
+        kind = default_float() if dtype is None else as_dtype(dtype)
+        if order == "F":
+            return reversed_axes(make(shape_of(shape)[::-1], kind, None))
+        return make(shape, kind, None)
 
     return create
 
@@ -132,7 +135,8 @@ def full(
         kind = narrow(to_numpy(as_tensor(fill_value).dtype), [dtype_of(fill_value)])
     else:
         kind = as_dtype(dtype)
-    return filled(shape, fill_value, kind, None)
+    found = filled(shape, fill_value, kind, None)
+    return lying_as_numpys(found, [found], "F") if order == "F" else found
 
 
 def _like(a: Any, dtype: Any, shape: Shape) -> tuple[Any, DType, torch.device | None]:

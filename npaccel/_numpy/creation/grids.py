@@ -25,6 +25,7 @@ from npaccel._numpy.core.dtypes import (
     to_torch,
 )
 from npaccel._numpy.core.known_differences import UNCHECKED
+from npaccel._numpy.core.layouts import lying_as_numpys
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.creation.creation import shape_of
 from npaccel._numpy.indexing.index_keys import bounded
@@ -61,7 +62,8 @@ def eye(
     check_placed(order, device, creates=True)
     (rows,) = shape_of(N)
     columns = rows if M is None else shape_of(M)[0]
-    return cast(_positions(rows).unsqueeze(1) + k == _positions(columns), _float_or(dtype))
+    found = cast(_positions(rows).unsqueeze(1) + k == _positions(columns), _float_or(dtype))
+    return lying_as_numpys(found, [found], "F") if order == "F" else found
 
 
 @implements(np.identity)

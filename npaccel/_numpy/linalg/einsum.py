@@ -12,7 +12,12 @@ import torch
 
 from npaccel._numpy.core.axes import call, deliver
 from npaccel._numpy.core.dtypes import as_dtype, cast, check_cast, to_numpy
-from npaccel._numpy.core.layouts import lying_as_numpys, lying_as_summed
+from npaccel._numpy.core.layouts import (
+    axes_by_stride,
+    lying_as_numpys,
+    lying_as_summed,
+    lying_by_strides,
+)
 from npaccel._numpy.core.table import implements
 from npaccel._numpy.linalg.products import promoted
 from npaccel._numpy.ufuncs.gufuncs import from_zero
@@ -264,4 +269,22 @@ def einsum(
         return found
     if order != "K":
         return lying_as_numpys(found, tensors, order)
-    return lying_as_summed(found, terms, output, tensors) if optimize is False else found
+    if optimize is False or found.ndim < 2:
+        return lying_as_summed(found, terms, output, tensors)
+    return lying_by_strides(found, _strides_of_small(text, tensors, optimize))
+
+
+def _strides_of_small(text: str, tensors: list[torch.Tensor], optimize: Any) -> tuple[int, ...]:
+    """Return the strides of what NumPy computes of small arrays, which differ by its release.
+
+    The order of the products is that of arrays of these sizes, where they are known.
+    """
+    if all(type(size) is int for x in tensors for size in x.shape):
+        whole = [np.broadcast_to(0.0, tuple(x.shape)) for x in tensors]
+        optimize = np.einsum_path(text, *whole, optimize=optimize)[0]
+    small: list[Any] = []
+    for x in tensors:
+        axes = axes_by_stride(x)
+        sizes = [1 if surely(x.shape[axis] == 1) else 2 for axis in axes]
+        small.append(np.ones(sizes).transpose(np.argsort(axes)))
+    return np.einsum(text, *small, optimize=optimize).strides  # type: ignore[no-any-return]

@@ -165,7 +165,7 @@ def block(arrays: Any) -> torch.Tensor:
     for x, starts in placed:
         ends = [start + size for start, size in zip(starts, x.shape, strict=True)]
         found[tuple(map(slice, starts, ends))] = x
-    return found
+    return lying_as_joined(found, [x for x, _ in placed])
 
 
 def _leaves(x: Any) -> list[Any]:

@@ -59,7 +59,9 @@ def eig(
 ) -> Any:
     """Return eigenvalues and right eigenvectors."""
     if b is not None or left:
-        raise NotImplementedError("npaccel has no eigenvalues of two matrices, and no left eigenvectors")
+        raise NotImplementedError(
+            "npaccel has no eigenvalues of two matrices, and no left eigenvectors"
+        )
     a = square(a, check_finite=check_finite)
     if not right:
         return _homogeneous(torch.linalg.eigvals(a), homogeneous_eigvals)
