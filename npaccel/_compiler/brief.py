@@ -212,6 +212,7 @@ class Brief:
 
     def timed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call, and look whether such calls are still short."""
+        self._tier.brief += _CALLS_FOR_ONE
         token = None if self._scope is None else runtime_options._scope.set(self._scope)
         start = time.perf_counter()
         try:

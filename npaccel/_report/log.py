@@ -159,6 +159,8 @@ class Tier:
         Seconds of a call; 0 where both weren't compared.
     untimed : int
         Number of those among them that it hasn't made yet.
+    brief : int
+        Number of calls that went straight to the function, but for the last few, besides.
     """
 
     signature: str
@@ -167,6 +169,7 @@ class Tier:
     numpy: float = 0.0
     compiled: float = 0.0
     untimed: int = 0
+    brief: int = 0
 
     @property
     def calls(self) -> int:

@@ -216,8 +216,9 @@ def _tiers(tiers: Sequence[Tier]) -> list[str]:
 
 
 def _tier(tier: Tier, *others: Tier) -> str:
-    made = tier.calls + sum(other.calls for other in others)
-    calls = f", {count(made, 'call')} by NumPy" if made else ""
+    made = sum(one.calls + one.brief for one in (tier, *others))
+    more_than = "more than " if any(one.brief for one in (tier, *others)) else ""
+    calls = f", {more_than}{count(made, 'call')} by NumPy" if made else ""
     more = f", and {count(len(others), 'other kind')} of arguments," if others else ""
     told = f"{tier.signature}{more} {'are' if others else 'is'} {tier.state}{calls}"
     if not tier.compiled:

@@ -250,6 +250,9 @@ def test_what_becomes_long_goes_through_the_tiers_again(monkeypatch, has_method)
         assert calls < 3 * brief._CALLS_FOR_ONE * (1 if has_method else 2)
     assert not is_called_itself(jitted)
     assert state == brief.STATE_AFTER
+    assert f"more than {sum(one.calls + one.brief for one in jitted.report().tiers)} calls" in str(
+        jitted.report()
+    )
     before = sum(tier.calls for tier in jitted.report().tiers)
     for _ in range(20):
         jitted(*called)
