@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import collections
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
 from npaccel._compiler.call_arguments import Call
 from npaccel._compiler.frame import Frame
 from npaccel._torch.dynamo.capture_record import ObjectWrite
+
+#: Stands for what isn't there.
+_MISSING: Any = object()
 
 
 class CallerObjects:
@@ -29,6 +33,7 @@ class CallerObjects:
         #: Number of objects that are appended to lists, and lengths before, by ids of the lists.
         self._added = collections.Counter(map(id, grown))
         self._lengths = {id(one): len(one) for one in grown}
+        self._before = [_before(owner, write) for owner, write in self._writes]
         loaded = {frame.expression(name): found(name) for name in frame.capture.loaded}
         self._containers = {name: one for name, one in loaded.items() if _holds_lists(one)}
 
@@ -45,15 +50,60 @@ class CallerObjects:
             return getattr(owner, str(write.key), None)
         return owner[int(write.key) - self._added[id(owner)] if _is_added(write) else write.key]
 
+    def put_back(self) -> None:
+        """Have the objects as they were before the run, so that another one reads the same."""
+        self._shorten()
+        for (owner, write), value in zip(self._writes, self._before, strict=True):
+            if write.kind == "attribute":
+                if value is _MISSING:
+                    delattr(owner, str(write.key))
+                else:
+                    setattr(owner, str(write.key), value)
+            elif write.kind == "item":
+                if value is _MISSING:
+                    del owner[write.key]
+                else:
+                    owner[write.key] = value
+
     def restore(self, values: Sequence[Any]) -> None:
         """Have the objects as they were after the first run: with its values, and no others."""
+        self._shorten()
         for (owner, write), value in zip(self._writes, values, strict=True):
             if write.kind == "attribute":
                 setattr(owner, str(write.key), value)
             elif write.kind == "item":
                 owner[write.key] = value
-            else:
-                del owner[self._lengths[id(owner)] + self._added[id(owner)] :]
+        for owner, _, value in sorted(
+            (
+                (owner, int(write.key), value)
+                for (owner, write), value in zip(self._writes, values, strict=True)
+                if _is_added(write)
+            ),
+            key=lambda one: one[1],
+        ):
+            owner.append(value)
+
+    def _shorten(self) -> None:
+        """Take away what was appended to lists."""
+        for owner, write in self._writes:
+            if _is_added(write):
+                del owner[self._lengths[id(owner)] :]
+
+
+def _before(owner: Any, write: ObjectWrite) -> Any:
+    """Return what a run will replace by a write, `_MISSING` if nothing is there."""
+    if write.kind == "attribute":
+        name = str(write.key)
+        if name in getattr(owner, "__dict__", ()):
+            return owner.__dict__[name]
+        is_own = hasattr(inspect.getattr_static(type(owner), name, None), "__set__")
+        return getattr(owner, name, _MISSING) if is_own else _MISSING
+    if write.kind == "item":
+        try:
+            return owner[write.key]
+        except KeyError:
+            return _MISSING
+    return _MISSING
 
 
 def _is_added(write: ObjectWrite) -> bool:

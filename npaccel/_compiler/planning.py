@@ -422,6 +422,7 @@ def _replayed(first: FirstRun, numbers: Mapping[str, Any]) -> FirstRun:
     again.read_only, again.uploaded, again.mapped = run.read_only, run.uploaded, run.mapped
     objects = first.objects
     try:
+        objects.put_back()
         result = frame.run_frame(values, again)
         return FirstRun(call, frame, result, again, objects, objects.values())
     finally:

@@ -578,3 +578,67 @@ def test_lists_and_dicts_among_the_arguments():
         assert_same(weights, numpys_weights, rtol=1e-13)
     for one in jitted:
         assert all(graph.loaded for graph in one.report().graphs)
+
+
+class Mixed:
+    """Objects whose parts are of another kind after a call."""
+
+    shared = 0.5
+
+    def __init__(self, other):
+        self.a, self.b, self.n = np.arange(3.0), other, 1
+        self.items, self.table = [np.ones(3)], {"v": np.ones(3)}
+        self.slotted = Slotted()
+        self.slotted.k = np.ones(3)
+
+    def swaps(self, x, t):
+        y = self.a * t + x if isinstance(self.a, np.ndarray) else x + t
+        self.a, self.b = self.b, self.a
+        return float(y.sum()), t, self.n
+
+    def appends_another_kind(self, x, t):
+        y = self.items[-1] * t + x
+        self.items.append(t if isinstance(self.items[-1], np.ndarray) else x * 3)
+        self.items.append(self.b)
+        self.items.append(y)
+        return float(y.sum()), t
+
+    def items_of_a_dict(self, x, t):
+        y = self.table["v"] * t + x
+        self.table["w"] = self.table["v"]
+        self.table["v"] = t if isinstance(self.table["v"], np.ndarray) else x
+        self.table[f"new {len(self.table)}"] = self.b
+        return float(y.sum()), float(t)
+
+    def new_attributes(self, x, t):
+        self.shared = self.shared + t
+        self.fresh, self.a = self.a, t
+        return float(x.sum()) * self.shared, t
+
+    def slots(self, x, t):
+        y = self.slotted.k * t + x
+        self.slotted.k = t
+        return float(y.sum()), t
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+@pytest.mark.parametrize("other", [(1, 2.0), None, 2.5, [np.ones(2)], "text"], ids=repr)
+@pytest.mark.parametrize(
+    "name", ["swaps", "appends_another_kind", "items_of_a_dict", "new_attributes", "slots"]
+)
+def test_parts_become_of_another_kind(name, other, backend):
+    """A second run of the frame, which looks where numbers go, reads what the first one has."""
+    jitted = npaccel.jit(
+        getattr(Mixed, name), backend=backend, compile="now", default_float="float64", cache=False
+    )
+    ours, numpys = Mixed(copy.copy(other)), Mixed(copy.copy(other))
+    for i, t in enumerate((2, 3, 2.5, 4)):
+        x = np.arange(3.0) + i
+        assert_same(jitted(ours, x, t), getattr(Mixed, name)(numpys, x, t))
+        for one in (ours, numpys):
+            one.slotted = one.slotted.k
+        assert_same(vars(ours), vars(numpys))
+        assert list(ours.table) == list(numpys.table)
+        for one in (ours, numpys):
+            k, one.slotted = one.slotted, Slotted()
+            one.slotted.k = k

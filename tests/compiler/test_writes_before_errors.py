@@ -363,3 +363,50 @@ def test_code_that_raises_and_writes_is_kept_on_disk():
     with pytest.raises(IndexError):
         again(a, OUTSIDE)
     assert_same(a, 2 * numbers())
+
+
+class Absent:
+    def __init__(self, owner):
+        self.owner, self.log, self.n = owner, [], 0
+
+    def called(self, x):
+        self.log.append(2)
+        return self.owner.nothing() + x
+
+    def read(self, x):
+        self.n += 1
+        return self.owner.nothing + x
+
+    def caught(self, x):
+        self.log.append(x * 2)
+        try:
+            y = self.owner.nothing(x)
+        except AttributeError as error:
+            return x, str(error)
+        return y
+
+    def after_a_branch(self, x):
+        if x.sum() > 1:
+            self.n += 1
+        self.owner.nothing(x)
+
+
+@pytest.mark.filterwarnings("ignore::npaccel.errors.PerformanceWarning")
+@pytest.mark.parametrize("name", ["called", "read", "caught", "after_a_branch"])
+@pytest.mark.parametrize(
+    "owner", [(0, 1), [0], {"b": 1}, {1}, range(3), len, None, 2, "s", np.ones(2), np], ids=repr
+)
+def test_attributes_that_are_not_there(name, owner):
+    jitted = npaccel.jit(getattr(Absent, name), backend="eager", compile="now", cache=False)
+    objects, found = (Absent(owner), Absent(owner)), ([], [])
+    for _ in range(2):
+        for one, results, function in zip(
+            objects, found, (jitted, getattr(Absent, name)), strict=True
+        ):
+            try:
+                results.append(function(one, np.ones(3)))
+            except AttributeError as error:
+                results.append(str(error))
+    assert_same(*found)
+    assert_same(objects[0].log, objects[1].log)
+    assert objects[0].n == objects[1].n

@@ -9,9 +9,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from torch._dynamo.exc import ObservedAttributeError
+from torch._dynamo.exc import ObservedAttributeError, raise_observed_exception
 from torch._dynamo.guards import GuardBuilder, install_guard
 from torch._dynamo.source import AttrSource
+from torch._dynamo.symbolic_convert import InstructionTranslatorBase
+from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.dicts import ConstDictVariable
 from torch._dynamo.variables.functions import UserFunctionVariable
 from torch._dynamo.variables.misc import PythonModuleVariable
@@ -62,6 +64,37 @@ def _item(original: Any) -> Any:
     return item
 
 
+#: Types whose attributes Dynamo looks up when they're called.
+_CONTAINERS = frozenset({dict, frozenset, list, range, set, tuple})
+
+
+def _load_attr(original: Any) -> Any:
+    """Raise for ``(1, 2).sum`` where it's read: a break would read it before earlier writes."""
+
+    @functools.wraps(original)
+    def load_attr(self: Any, attr: str) -> None:
+        owner = self.stack[-1].realize() if active.depth else None
+        kind = None if owner is None else _kind_of(owner)
+        if kind is not None and not hasattr(kind, attr):
+            name = getattr(kind, "__name__", "") if isinstance(kind, type) else type(kind).__name__
+            text = f"{name!r} object has no attribute {attr!r}"
+            raise_observed_exception(AttributeError, self, args=[text])
+        original(self, attr)
+
+    return load_attr
+
+
+def _kind_of(variable: Any) -> Any:
+    """Return the type of a container, a function of Python's own, None for other objects."""
+    if isinstance(variable, BuiltinVariable):
+        return None if isinstance(variable.fn, type) else variable.fn
+    try:
+        kind = variable.python_type()
+    except NotImplementedError:
+        return None
+    return kind if kind in _CONTAINERS else None
+
+
 _HAVE_CALL_HASATTR: tuple[Any, ...] = (UserFunctionVariable, PythonModuleVariable)
 _HAVE_ATTRIBUTES: tuple[Any, ...] = (
     UserDefinedClassVariable,
@@ -76,6 +109,11 @@ PATCHES = (
     *(Patch(kind, "call_obj_hasattr", _looked_for, _WHY, _TEST) for kind in _HAVE_CALL_HASATTR),
     *(Patch(kind, GETATTR, _noticed, _WHY, _TEST) for kind in _HAVE_ATTRIBUTES),
     Patch(ConstDictVariable, "getitem_const_raise_exception_if_absent", _item, _WHY, _TEST),
-)
+    Patch(
+        InstructionTranslatorBase, "_load_attr", _load_attr,
+        "a break reads what is on the stack before it writes to objects",
+        "tests/compiler/test_writes_before_errors.py",
+    ),
+)  # fmt: skip
 
 __all__ = ["PATCHES"]
