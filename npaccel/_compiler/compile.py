@@ -259,7 +259,11 @@ def _capture_with(
         capture = call.capture(history, dynamic)
         if capture.has_sizes and capture.has_side_effects:
             # The frame would leave tensors where it leaves arrays.
-            capture = call.capture(history.of_numbers(), None if dynamic else dynamic)
+            pairs = zip(call.spec.binding.names, call.values, strict=True)
+            arrays = {name for name, value in pairs if type(value) not in (int, float)}
+            capture = call.capture(history.of_numbers(arrays), None if dynamic else dynamic)
+            if capture.has_sizes and capture.has_side_effects:
+                capture = call.capture(dynamo.SizeHistory(), False)
         return capture
 
 

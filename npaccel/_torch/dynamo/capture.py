@@ -14,7 +14,7 @@ import builtins
 import contextlib
 import traceback
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -91,9 +91,16 @@ class SizeHistory:
         for source in self.varying:
             self._state.automatic_dynamic[source].scalar = dynamo_pgo.auto_dynamic
 
-    def of_numbers(self) -> SizeHistory:
-        """Return a history of the numbers alone."""
-        made = SizeHistory([source[3:-2] for source in self.varying])
+    def of_numbers(self, arrays: Collection[str]) -> SizeHistory:
+        """Return a history of the numbers alone.
+
+        Parameters
+        ----------
+        arrays : collection of str
+            Parameters that are no numbers this time.
+        """
+        names = (source[3:-2] for source in self.varying)
+        made = SizeHistory([name for name in names if name not in arrays])
         for source, entry in self._state.automatic_dynamic.items():
             made._state.automatic_dynamic[source].scalar = entry.scalar
         return made
