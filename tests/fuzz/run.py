@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 from fuzz_checking import Failure, Verdict, check, dynamic_of
 from fuzz_gradients import check_gradient
+from fuzz_objects import check_object, draw_object
 from fuzz_programs import Program, draw
 
 
@@ -50,6 +51,8 @@ def minimised(program: Program, failure: Failure, options: argparse.Namespace) -
 def main() -> int:
     """Draw, check, minimise, report."""
     options = _options()
+    if options.objects:
+        return _check_objects(options)
     causes: collections.Counter[str] = collections.Counter()
     counts: collections.Counter[str] = collections.Counter()
     gc.collect()
@@ -82,6 +85,25 @@ def main() -> int:
     return min(counts["failed"], 1)
 
 
+def _check_objects(options: argparse.Namespace) -> int:
+    """Draw and check classes with state."""
+    failed, start = 0, time.perf_counter()
+    for i in range(options.programs):
+        program = draw_object(options.seed + i)
+        failure = check_object(program, options.backend)
+        if failure is not None:
+            failed += 1
+            print(f"\nseed {program.seed}: {failure.text}\njitted: {program.jitted}", flush=True)
+            print(program.text, flush=True)
+        if i % 20 == 19:
+            torch.compiler.reset()
+            gc.collect()
+            rate = (i + 1) / (time.perf_counter() - start)
+            print(f"{i + 1} classes, {failed} failed, {rate:.1f} classes/s", flush=True)
+    print(f"{options.programs} classes, {failed} failed")
+    return min(failed, 1)
+
+
 def usable(device: str) -> bool:
     """Whether a device still works: an assertion that fails there ends all use by a process."""
     try:
@@ -106,6 +128,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--default-float", default="float64", help="float32: with 64-bit data")
     parser.add_argument("--gradients", action="store_true", help="compare them with differences")
+    parser.add_argument("--objects", action="store_true", help="classes with state")
     parser.add_argument("--long", action="store_true", help="arrays longer than a vector")
     parser.add_argument("--minimise", action="store_true")
     parser.add_argument("--out", type=Path, help="folder for programs that differ")

@@ -8,6 +8,7 @@ import pytest
 import torch
 from fuzz_checking import Jiggle, check, dynamic_of
 from fuzz_gradients import check_gradient
+from fuzz_objects import check_object, draw_object
 from fuzz_programs import draw
 from sweep import tries
 
@@ -107,3 +108,14 @@ def test_sums_of_integers_as_floats_are_unstable():
     assert max(means) - min(means) > 100
     assert sums == {4}
     assert small == {2.0}
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(first, first + 5) for first in range(0, tries(10, 500), 5)]
+)
+def test_random_classes_with_state(seeds):
+    for seed in seeds:
+        program = draw_object(seed)
+        failure = check_object(program, "eager")
+        assert failure is None, f"seed {seed}: {failure.text}\n\n{program.text}"
+    torch.compiler.reset()
