@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,7 +32,10 @@ class CallerObjects:
         #: Number of objects that are appended to lists, and lengths before, by ids of the lists.
         self._added = collections.Counter(map(id, grown))
         self._lengths = {id(one): len(one) for one in grown}
-        self._before = [_before(owner, write) for owner, write in self._writes]
+        self._before = [
+            self._value(owner, write) if _is_there(owner, write) else _MISSING
+            for owner, write in self._writes
+        ]
         loaded = {frame.expression(name): found(name) for name in frame.capture.loaded}
         self._containers = {name: one for name, one in loaded.items() if _holds_lists(one)}
 
@@ -52,63 +54,33 @@ class CallerObjects:
 
     def put_back(self) -> None:
         """Have the objects as they were before the run, so that another one reads the same."""
-        self._shorten()
-        for (owner, write), value in zip(self._writes, self._before, strict=True):
-            if write.kind == "attribute":
-                if value is _MISSING:
-                    delattr(owner, str(write.key))
-                else:
-                    setattr(owner, str(write.key), value)
-            elif write.kind == "item":
-                if value is _MISSING:
-                    del owner[write.key]
-                else:
-                    owner[write.key] = value
+        self.restore(self._before)
 
     def restore(self, values: Sequence[Any]) -> None:
-        """Have the objects as they were after the first run: with its values, and no others."""
-        self._shorten()
-        for (owner, write), value in zip(self._writes, values, strict=True):
-            if write.kind == "attribute":
-                setattr(owner, str(write.key), value)
-            elif write.kind == "item":
-                owner[write.key] = value
-        for owner, _, value in sorted(
-            (
-                (owner, int(write.key), value)
-                for (owner, write), value in zip(self._writes, values, strict=True)
-                if _is_added(write)
-            ),
-            key=lambda one: one[1],
-        ):
-            owner.append(value)
-
-    def _shorten(self) -> None:
-        """Take away what was appended to lists."""
+        """Have the objects hold the values of a run, one for each write, and no others."""
         for owner, write in self._writes:
             if _is_added(write):
                 del owner[self._lengths[id(owner)] :]
-
-
-def _before(owner: Any, write: ObjectWrite) -> Any:
-    """Return what a run will replace by a write, `_MISSING` if nothing is there."""
-    if write.kind == "attribute":
-        name = str(write.key)
-        if name in getattr(owner, "__dict__", ()):
-            return owner.__dict__[name]
-        is_own = hasattr(inspect.getattr_static(type(owner), name, None), "__set__")
-        return getattr(owner, name, _MISSING) if is_own else _MISSING
-    if write.kind == "item":
-        try:
-            return owner[write.key]
-        except KeyError:
-            return _MISSING
-    return _MISSING
+        for (owner, write), value in zip(self._writes, values, strict=True):
+            if write.kind == "attribute":
+                setattr(owner, str(write.key), value)
+            elif value is _MISSING:
+                if write.kind == "item":
+                    del owner[write.key]
+            elif write.kind == "item":
+                owner[write.key] = value
+            else:
+                owner.append(value)
 
 
 def _is_added(write: ObjectWrite) -> bool:
     """Whether an object is appended to a list."""
     return write.kind == "append"
+
+
+def _is_there(owner: Any, write: ObjectWrite) -> bool:
+    """Whether a write replaces something; attributes that are written are there."""
+    return not _is_added(write) and not (isinstance(owner, dict) and write.key not in owner)
 
 
 def _holds_lists(value: Any) -> bool:

@@ -206,6 +206,12 @@ def _terms(terms: list[list[str]], output: list[str], x: list[torch.Tensor]) -> 
     return math.prod(size for label, size in sizes.items() if label not in output)
 
 
+def _small(shape: Sequence[Any], axes: Sequence[int]) -> Any:
+    """Return ones, at most two along each axis; the axes lie in memory in an order."""
+    sizes = [1 if surely(shape[axis] == 1) else 2 for axis in axes]
+    return np.ones(sizes).transpose(np.argsort(axes))
+
+
 def _kind_of_sum(*operands: Any, optimize: Any = False, **_: Any) -> Literal["scalar", "array"]:
     """Say what `einsum` gives for a number: an array where matrices were multiplied last.
 
@@ -214,9 +220,7 @@ def _kind_of_sum(*operands: Any, optimize: Any = False, **_: Any) -> Literal["sc
     if optimize is False:
         return "scalar"
     small: list[Any] = [
-        np.ones([1 if surely(n == 1) else 2 for n in one.shape])
-        if isinstance(one, torch.Tensor | np.ndarray)
-        else one
+        _small(one.shape, range(one.ndim)) if isinstance(one, torch.Tensor | np.ndarray) else one
         for one in operands
     ]
     found = np.einsum(*small, optimize=optimize)
@@ -282,9 +286,5 @@ def _strides_of_small(text: str, tensors: list[torch.Tensor], optimize: Any) -> 
     if all(type(size) is int for x in tensors for size in x.shape):
         whole = [np.broadcast_to(0.0, tuple(x.shape)) for x in tensors]
         optimize = np.einsum_path(text, *whole, optimize=optimize)[0]
-    small: list[Any] = []
-    for x in tensors:
-        axes = axes_by_stride(x)
-        sizes = [1 if surely(x.shape[axis] == 1) else 2 for axis in axes]
-        small.append(np.ones(sizes).transpose(np.argsort(axes)))
+    small: list[Any] = [_small(x.shape, axes_by_stride(x)) for x in tensors]
     return np.einsum(text, *small, optimize=optimize).strides  # type: ignore[no-any-return]

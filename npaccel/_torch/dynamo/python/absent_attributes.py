@@ -76,8 +76,8 @@ def _load_attr(original: Any) -> Any:
         owner = self.stack[-1].realize() if active.depth else None
         kind = None if owner is None else _kind_of(owner)
         if kind is not None and not hasattr(kind, attr):
-            name = getattr(kind, "__name__", "") if isinstance(kind, type) else type(kind).__name__
-            text = f"{name!r} object has no attribute {attr!r}"
+            named = kind if isinstance(kind, type) else type(kind)
+            text = f"{named.__name__!r} object has no attribute {attr!r}"
             raise_observed_exception(AttributeError, self, args=[text])
         original(self, attr)
 
