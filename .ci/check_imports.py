@@ -6,6 +6,9 @@
 2. Packages import downward, in the order of `LAYERS`; imports in functions and those for types
    count.
 3. No modules import each other in a circle, but for those in `CIRCLES`.
+4. Where torch is read, nothing asks an object whether it has an attribute: one that torch renames
+   would be passed over without a word. What isn't torch's stands in `MAY_LACK`; Python's names with
+   double underscores and npaccel's own marks are none of torch's.
 
 Usage: ``python .ci/check_imports.py [FOLDER ...]`` (default: ``npaccel`` and
 ``examples``). Exit status 1 when something is found.
@@ -55,6 +58,50 @@ LAYERS = (
 UPWARD: dict[tuple[str, str], str] = {}
 #: The modules that import each other, each group by its first one.
 CIRCLES: dict[str, str] = {}
+#: The packages that read objects of torch's.
+READS_TORCH = ("_torch", "_runtime", "_compiler")
+#: What may be asked for there: module and object with attribute, and whose it is.
+MAY_LACK = {
+    "_compiler.caller_objects: owner.str(write.key)": "the user's objects",
+    "_compiler.graph_breaks: frame.end_lineno": "Python's frames, from 3.11 on",
+    "_compiler.invented_floats: builtins.name": "Python's functions",
+    "_runtime.arguments: kind._fields": "named tuples",
+    "_runtime.arguments: kind._make": "named tuples",
+    "_runtime.containers: kind._fields": "named tuples",
+    "_runtime.errstate: _umath._extobj_contextvar": "NumPy's settings",
+    "_runtime.guard_serialization: part.co_exceptiontable": "Python's code, from 3.11 on",
+    "_runtime.guards: sys.modules[found[1]].attribute[1]": "modules that a function reads",
+    "_runtime.guards: value.arguments[0]": "objects that a function reads",
+    "_runtime.opaque: kind.toarray": "sparse matrices",
+    "_runtime.opaque: sys.modules.get(module).kind.__name__": "classes of libraries",
+    "_runtime.opaque: type(value).m": "methods of the user's classes",
+    "_runtime.runner: runner.for_key": "npaccel's runners",
+    "_runtime.torch.huge_pages: mmap.MADV_HUGEPAGE": "Python's constant, on Linux",
+    "_runtime.torch.malloc: ctypes.CDLL(None).mallopt": "the C library",
+    "_runtime.torch.symbolic_sizes: error._MARK": "npaccel's mark",
+    "_torch.dynamo.numpy.ndarray_methods: np.ndarray.name": "NumPy's methods",
+    "_torch.dynamo.numpy.ndarray_methods: self.python_type().name": "NumPy's methods",
+    "_torch.dynamo.numpy.operations: found._fields": "named tuples",
+    "_torch.dynamo.numpy.operations: part.ndim": "numbers and arrays",
+    "_torch.dynamo.numpy.scipy_objects: kind.name": "SciPy's objects",
+    "_torch.dynamo.numpy.scipy_objects: self.kind.name": "SciPy's objects",
+    "_torch.dynamo.numpy.scipy_objects: self.python_type().name": "SciPy's objects",
+    "_torch.dynamo.numpy.vectorize: value.pyfunc": "NumPy's object",
+    "_torch.dynamo.object_writes: kind.name": "the user's objects",
+    "_torch.dynamo.object_writes: owner.name": "the user's objects",
+    "_torch.dynamo.python.absent_attributes: kind.attr": "Python's containers",
+    "_torch.dynamo.python.class_attributes: type(kind).name": "the user's classes",
+    "_torch.fx_passes.nodes: node.target.name": "npaccel's operations in graphs",
+    "_torch.inductor.compile: os.register_at_fork": "Python's function, where processes fork",
+    "_torch.inductor.cpp.dynamic_parallelism: kernel._WORK": "npaccel's mark",
+    "_torch.inductor.cpp.dynamic_parallelism: loop._NEST": "npaccel's mark",
+    "_torch.inductor.portable_code: ExternKernels.node.attr": "npaccel's class",
+    "_torch.leftovers: function.cache_clear": "functions under functools.lru_cache",
+    "_torch.transforms.functional_forms: _is_written_out.now": "npaccel's, for each thread",
+    "_torch.transforms.loop_forms: node.field": "Python's syntax trees",
+    "_torch.transforms.loop_forms: node.handlers": "Python's syntax trees",
+    "_torch.transforms.loop_forms: node.lineno": "Python's syntax trees",
+}
 PRIVATE_PREFIXES = ("torch.fx.experimental",)
 
 
@@ -229,6 +276,40 @@ def circles(root: Path, allowed: Mapping[str, str]) -> Iterator[str]:
         yield f"CIRCLES: {name} is in none any more; take the line out"
 
 
+def asked(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of each attribute that a module asks for and may not get."""
+    for node in ast.walk(ast.parse(source)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
+            continue
+        if (node.func.id, len(node.args)) not in (("hasattr", 2), ("getattr", 3)):
+            continue
+        owner, name = node.args[:2]
+        is_text = isinstance(name, ast.Constant) and isinstance(name.value, str)
+        attribute = name.value if is_text else ast.unparse(name)
+        is_pythons = is_text and attribute.startswith("__") and attribute.endswith("__")
+        is_own = is_text and attribute.lstrip("_").startswith("npaccel_")
+        if not (is_pythons or is_own):
+            yield node.lineno, f"{ast.unparse(owner)}.{attribute}"
+
+
+def open_probes(root: Path, allowed: Mapping[str, str]) -> Iterator[str]:
+    """Yield one line of text for each attribute that torch might lack one day, unnoticed."""
+    met = set()
+    for module, path in modules_of(root).items():
+        if layer(module) not in READS_TORCH:
+            continue
+        for line, text in asked(path.read_text(encoding="utf-8")):
+            key = f"{module.removeprefix(PACKAGE + '.')}: {text}"
+            met.add(key)
+            if key not in allowed:
+                yield (
+                    f"{path.relative_to(root)}:{line}: {text} is asked for as if it might not be "
+                    "there: test the object's class and read it, or name whose it is in MAY_LACK"
+                )
+    for key in sorted(set(allowed) - met):
+        yield f"MAY_LACK: {key} isn't asked for any more; take the line out"
+
+
 def _reached(graph: Mapping[str, set[str]], module: str) -> set[str]:
     reached: set[str] = set()
     waiting = [module]
@@ -256,7 +337,12 @@ def check(folders: list[Path]) -> Iterator[str]:
 def main(arguments: list[str]) -> int:
     """Print the violations and return the exit status."""
     folders = [Path(a).resolve() for a in arguments] or [ROOT / f for f in DEFAULT_FOLDERS]
-    lines = [*check(folders), *upward(ROOT, UPWARD), *circles(ROOT, CIRCLES)]
+    lines = [
+        *check(folders),
+        *upward(ROOT, UPWARD),
+        *circles(ROOT, CIRCLES),
+        *open_probes(ROOT, MAY_LACK),
+    ]
     print("\n".join(lines) if lines else "import rule: kept")
     return 1 if lines else 0
 

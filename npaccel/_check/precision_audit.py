@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from npaccel._check.check import dispatcher_and_values
 from npaccel._check.promotion_report import fix_of_narrowing
@@ -279,7 +280,7 @@ def _outputs(case: Case, result: Any, values: Sequence[Any]) -> list[OutputError
     parts += list(zip(names, case.plain.values, values, strict=True))
     for name, wanted, got in parts:
         for where, a, b in pairs(wanted, got, name):
-            if hasattr(b, "detach"):
+            if isinstance(b, torch.Tensor):
                 b = b.detach().cpu().numpy()
             if is_value(b) and (name == "result" or b.dtype.kind in "fc"):
                 found.append(OutputError(where, str(b.dtype), *_error(a, b)))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._process.imports import loaded_class
+from npaccel._process.imports import loaded
 from npaccel._runtime.containers import is_container, is_long, items_of
 from npaccel._runtime.opaque import PLAIN, TAKEN, TAKEN_CHARS, is_opaque
 from npaccel.errors import MixedDevicesError, UnsupportedArrayError
@@ -272,7 +272,8 @@ _CALL_TOKENS = _Tokens(_call_tuple_token, _call_dict_token)
 
 def _is_dtensor(kind: type) -> bool:
     """Whether a class is that of torch's sharded tensors."""
-    return kind is loaded_class("torch.distributed.tensor", "DTensor")
+    module = loaded("torch.distributed.tensor")
+    return module is not None and kind is module.DTensor
 
 
 def is_array(value: Any) -> bool:

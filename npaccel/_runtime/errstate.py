@@ -20,7 +20,8 @@ CAUSE = (
 ADVICE = "use 'ignore' or 'warn', and look for infinities and NaN in the results"
 
 #: NumPy's settings: a context variable of objects that never change.
-_variable: Any = getattr(sys.modules.get("numpy._core.umath"), "_extobj_contextvar", None)
+_umath = sys.modules.get("numpy._core.umath")
+_variable: Any = getattr(_umath, "_extobj_contextvar", None)
 #: Returns those of this context; None where they can't be had.
 current = (lambda: None) if _variable is None else _variable.get
 #: Settings that have no effect. A short call compares them itself, without another frame.

@@ -118,3 +118,32 @@ def test_folders_have_at_most_25_modules_and_say_what_they_are():
     for folder in {path.parent for path in (ROOT / "npaccel").rglob("*.py")}:
         assert len(list(folder.glob("*.py"))) <= 25, folder
         assert '"""' in (folder / "__init__.py").read_text(encoding="utf-8"), folder
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("getattr(error, 'real_stack', None)", ["error.real_stack"]),
+        ("hasattr(node.node, 'op_overload')", ["node.node.op_overload"]),
+        ("[getattr(self, n) for n in NAMES if hasattr(self, n)]", ["self.n"]),
+        ("getattr(getattr(a, 'b', a), 'c', 0)", ["getattr(a, 'b', a).c", "a.b"]),
+        ("getattr(error, 'real_stack')", []),
+        ("getattr(f, '__name__', '')", []),
+        ("getattr(side_effects, 'npaccel_writes', ())", []),
+    ],
+)
+def test_attributes_that_torch_might_lack_unnoticed_are_found(rule, source, found):
+    assert [text for _, text in rule.asked(source)] == found
+
+
+def test_nothing_of_torch_is_asked_for_as_if_it_might_not_be_there(rule, tmp_path):
+    assert list(rule.open_probes(ROOT, rule.MAY_LACK)) == []
+    assert list(rule.open_probes(ROOT, rule.MAY_LACK | {"_torch.a: b.c": "whose"})) == [
+        "MAY_LACK: _torch.a: b.c isn't asked for any more; take the line out"
+    ]
+    module = tmp_path / "npaccel/_torch/inductor/new.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("lines = getattr(code, '_lines', [])\n", encoding="utf-8")
+    (told,) = rule.open_probes(tmp_path, {})
+    assert "new.py:1: code._lines" in told
+    assert "MAY_LACK" in told

@@ -19,6 +19,7 @@ from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 from npaccel._process import signals
 from npaccel._torch.dynamo.break_reasons import reason_in
 from npaccel._torch.dynamo.capture_errors import CaptureError, described
+from npaccel._torch.dynamo.dynamo_errors import inner_of, traced_frames
 from npaccel._torch.dynamo.source_lines import is_internal
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
@@ -32,13 +33,11 @@ class _Suppressed(logging.Filter):
         error = record.exc_info[1] if record.exc_info else None
         if active.on_break is None or error is None:
             return True
-        inner = getattr(error, "inner_exception", None)
+        inner = inner_of(error)
         if isinstance(inner, CaptureError):
             active.on_break(inner)
             return False
-        stack = list(
-            getattr(error, "real_stack", None) or traceback.extract_tb(error.__traceback__)
-        )
+        stack = traced_frames(error) or traceback.extract_tb(error.__traceback__)
         user = [frame for frame in stack if not is_internal(frame.filename)]
         text = f"the code after this line can't be compiled: {reason_in(str(error))}"
         active.on_break(CaptureError(text, "error", user, True))
@@ -119,7 +118,7 @@ def _profile_guard_manager(original: Any) -> Any:
 def _tell(translator: Any, reason: str, rest: list[Any]) -> None:
     error = next((value for value in rest if isinstance(value, Exception)), None)
     stacks = [value for value in rest if isinstance(value, traceback.StackSummary)]
-    stack = list(getattr(error, "real_stack", None) or (stacks[0] if stacks else []))
+    stack = traced_frames(error) or (stacks[0] if stacks else [])
     user = [frame for frame in stack if not is_internal(frame.filename)]
     user = user or [translator.frame_summary()]
     assert active.on_break is not None

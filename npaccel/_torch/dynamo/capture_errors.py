@@ -10,6 +10,7 @@ import types
 
 from npaccel._runtime.opaque import Kind
 from npaccel._torch.dynamo.break_reasons import hint_in, reason_in
+from npaccel._torch.dynamo.dynamo_errors import category_of, text_of, traced_frames
 from npaccel._torch.dynamo.numpy import opaque_objects
 from npaccel._torch.dynamo.numpy.calls import MISSING, OWNER
 from npaccel._torch.dynamo.numpy.ndarray_slots import IDENTITY
@@ -87,8 +88,7 @@ class CaptureError(Exception):
 
 def error_of(error: Exception, function: types.FunctionType) -> CaptureError:
     """Return what has stopped the capture of a function."""
-    stack = list(getattr(error, "real_stack", None) or [])
-    user = [frame for frame in stack if not is_internal(frame.filename)]
+    user = [frame for frame in traced_frames(error) if not is_internal(frame.filename)]
     if not user:
         code = function.__code__
         user = [traceback.FrameSummary(code.co_filename, code.co_firstlineno, code.co_name)]
@@ -109,8 +109,8 @@ def described(
     reason : str
         What is known of the reason besides.
     """
-    category = getattr(error, "gb_type", None) or type(error).__name__
-    text = str(getattr(error, "msg", None) or reason or error)
+    category = category_of(error) or type(error).__name__
+    text = text_of(error) or reason or str(error)
     advice = hint_in(text, category) if opaque_objects.kind_of(category) else ""
     if category == OVER_BUDGET:
         reason, advice = TOO_LONG
@@ -119,10 +119,10 @@ def described(
 
 
 def _is_break(error: Exception) -> bool:
-    category = getattr(error, "gb_type", None)
+    category = category_of(error)
     if category in _OF_WHOLE:
         return False
-    if opaque_objects.kind_of(category or "") in (Kind.DTYPE, Kind.SUBCLASS):
+    if opaque_objects.kind_of(category) in (Kind.DTYPE, Kind.SUBCLASS):
         return False
     names = {"Unsupported", "UserError", "SkipFrame", "UncapturedHigherOrderOpError"}
     return bool(names & {kind.__name__ for kind in type(error).__mro__})

@@ -18,6 +18,7 @@ from npaccel._torch.dynamo.numpy.layouts import ALWAYS_VIEWS, depends_on_layout
 from npaccel._torch.dynamo.numpy.operations import INPLACE, RESTRIDED, is_scalar, stored_to
 from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.fx_passes.nodes import name_of
 
 #: Functions that reverse an array.
 FLIPS = frozenset(f"numpy.{name}" for name in ("flip", "fliplr", "flipud", "rot90"))
@@ -273,11 +274,6 @@ def _is_integer_scalar(node: torch.fx.Node) -> bool:
         value.dtype == torch.bool or value.is_floating_point()
     )
     return is_integer and is_scalar(node)
-
-
-def name_of(node: torch.fx.Node) -> str:
-    """Return NumPy's name of the call that a node is."""
-    return str(getattr(node.target, "name", "")) if node.op == "call_function" else ""
 
 
 def memory_of(node: torch.fx.Node) -> int | None:

@@ -16,8 +16,6 @@ from torch._inductor import ir
 
 from npaccel._torch.patching import Patch, patched
 
-_PARTS = ("size", "step", "base_offset", "base_dim_stride")
-
 
 @contextlib.contextmanager
 def ordered_by_all_sizes() -> Iterator[None]:
@@ -26,22 +24,32 @@ def ordered_by_all_sizes() -> Iterator[None]:
         yield
 
 
-def _with_all_sizes(original: Any) -> Any:
-    @functools.wraps(original)
-    def get_free_symbol_uses(self: Any, unbacked_only: bool = False) -> Any:
-        found = original(self, unbacked_only)
-        parts = [getattr(self, name) for name in _PARTS if hasattr(self, name)]
-        return found.union(*(ir.get_free_symbols(part, unbacked_only) for part in parts))
+def _with_all_sizes(*names: str) -> Any:
+    def wrapper(original: Any) -> Any:
+        @functools.wraps(original)
+        def get_free_symbol_uses(self: Any, unbacked_only: bool = False) -> Any:
+            found = original(self, unbacked_only)
+            parts = [getattr(self, name) for name in names]
+            return found.union(*(ir.get_free_symbols(part, unbacked_only) for part in parts))
 
-    return get_free_symbol_uses
+        return get_free_symbol_uses
+
+    return wrapper
 
 
 _WHY = "nodes of 2.11 come before the code that gives the sizes that they need"
 _TEST = "tests/numpy_layer/test_data_dependent_sizes.py"
 
 PATCHES = (
-    Patch(ir.DynamicSliceSize, "get_free_symbol_uses", _with_all_sizes, _WHY, _TEST),
-    Patch(ir.DynamicSelectStorageOffset, "get_free_symbol_uses", _with_all_sizes, _WHY, _TEST),
-)
+    Patch(
+        ir.DynamicSliceSize, "get_free_symbol_uses", _with_all_sizes("size", "step"),
+        _WHY, _TEST,
+    ),
+    Patch(
+        ir.DynamicSelectStorageOffset, "get_free_symbol_uses",
+        _with_all_sizes("size", "base_offset", "base_dim_stride"),
+        _WHY, _TEST,
+    ),
+)  # fmt: skip
 
 __all__ = ["PATCHES", "ordered_by_all_sizes"]

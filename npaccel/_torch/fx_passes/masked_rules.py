@@ -14,7 +14,7 @@ from npaccel._numpy.core import operators, table
 from npaccel._numpy.core.axes import NO_VALUE
 from npaccel._numpy.indexing import index_keys, masking
 from npaccel._torch.dynamo.numpy.operations import INPLACE, Operation
-from npaccel._torch.fx_passes.alias_checks import name_of
+from npaccel._torch.fx_passes.nodes import name_of
 
 #: Python's operators that are elementwise.
 OPERATORS = frozenset(

@@ -19,8 +19,9 @@ from npaccel._numpy.core import table
 from npaccel._numpy.indexing import index_keys, masking
 from npaccel._torch.dynamo.numpy.operations import Operation
 from npaccel._torch.fx_passes import masked_rules as masked_calls
-from npaccel._torch.fx_passes.alias_checks import memory_of, name_of, written
+from npaccel._torch.fx_passes.alias_checks import memory_of, written
 from npaccel._torch.fx_passes.masked_rules import Gathered
+from npaccel._torch.fx_passes.nodes import name_of
 
 _ITEM = Operation("masked.getitem", masking.masked_item, lambda node, flags: False)
 _STORE = Operation("masked.setitem", masking.masked_store, lambda node, flags: False)

@@ -18,8 +18,9 @@ import torch
 from npaccel._numpy.host.kernels import usable
 from npaccel._numpy.manipulation import rolls as manipulation_rolls
 from npaccel._torch.dynamo.numpy.operations import Operation
-from npaccel._torch.fx_passes.alias_checks import memory_of, name_of, written
+from npaccel._torch.fx_passes.alias_checks import memory_of, written
 from npaccel._torch.fx_passes.masked_sizes import is_known
+from npaccel._torch.fx_passes.nodes import name_of
 
 _ROLL = "numpy.roll"
 _SIGNATURE = inspect.signature(np.roll)

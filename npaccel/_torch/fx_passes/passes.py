@@ -7,6 +7,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from npaccel._process import logs
 from npaccel._torch.fx_passes.alias_checks import without_stores_back
 from npaccel._torch.fx_passes.masked_sizes import without_masked_sizes
@@ -55,7 +57,7 @@ def _run(one: GraphPass, module: Any) -> Any:
 
 def _logged(one: GraphPass, module: Any) -> Any:
     """Run a pass, and log it if it has changed the graph."""
-    graph = getattr(module, "graph", module)
+    graph = module.graph if isinstance(module, torch.fx.GraphModule) else module
     before, count = str(graph), len(graph.nodes)
     told = one.run(module)
     if str(graph) != before:

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from npaccel._torch.fx_passes.alias_checks import is_view_in_numpy, memory_of, name_of, written
+from npaccel._torch.fx_passes.alias_checks import is_view_in_numpy, memory_of, written
+from npaccel._torch.fx_passes.nodes import name_of
 
 _DIAGONALS = ("numpy.diagonal", "numpy.ndarray.diagonal", "numpy.linalg.diagonal")
 #: Functions that give a plain array for one of a subclass.

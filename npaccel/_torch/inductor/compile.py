@@ -22,7 +22,8 @@ from torch._functorch._aot_autograd.schemas import OutputType
 from torch._inductor import compile_fx
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.decomposition import select_decomp_table
-from torch._inductor.exc import InvalidCxxCompiler
+from torch._inductor.exc import CppCompileError, InvalidCxxCompiler
+from torch._inductor.output_code import CompiledFxGraph
 
 from npaccel._process import fork, thread_warnings
 from npaccel._report.details import LineCode
@@ -32,14 +33,16 @@ from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
 from npaccel._runtime.torch.ndarray_runtime import compiled_on_arrays
 from npaccel._torch.dynamo.capture_record import Capture
+from npaccel._torch.dynamo.dynamo_errors import inner_of
 from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
 from npaccel._torch.fx_passes import vector_products
-from npaccel._torch.fx_passes.alias_checks import name_of, written_inputs
+from npaccel._torch.fx_passes.alias_checks import written_inputs
 from npaccel._torch.fx_passes.early_checks import (
     RAISING,
     allocates_after_writing,
     raises_after_writing,
 )
+from npaccel._torch.fx_passes.nodes import name_of
 from npaccel._torch.fx_passes.passes import run_passes
 from npaccel._torch.inductor.complex import lowering as complex_pairs
 from npaccel._torch.inductor.complex.loads import loads_of_pairs
@@ -313,7 +316,7 @@ def _inductor(capture: Capture, scratch: Path) -> CompiledGraph:
             ) from error
         raise
     if len(inner) != 1 or needs_grad:
-        source = getattr(inner[0][0], "source_code", "") if inner else ""
+        source = _source_of(inner[0][0]) if inner else ""
         full = keeping(full, capture.graph)
         return CompiledGraph(full=full, source=source, not_portable="gradients")
     return _unwrapped(full, *inner[0])
@@ -350,15 +353,21 @@ def _is_missing_compiler(error: BaseException | None) -> bool:
 
 def first_line(error: BaseException) -> str:
     """Return what the compiler complained of first, or the error's first line."""
-    inner = getattr(error, "inner_exception", error)
-    complaint = re.search(r"^.*\berror: .*$", getattr(inner, "output", ""), re.MULTILINE)
+    inner = inner_of(error)
+    output = inner.output if isinstance(inner, CppCompileError) else ""
+    complaint = re.search(r"^.*\berror: .*$", output, re.MULTILINE)
     lines = str(error).strip().splitlines() or [""]
     return f"{lines[0]}: {complaint.group()}" if complaint else lines[0]
 
 
+def _source_of(code: Any) -> str:
+    """Return the source of what Inductor has made, or "" if it computes nothing."""
+    return code.source_code if isinstance(code, CompiledFxGraph) else ""
+
+
 def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGraph:
     """Take AOTAutograd's wrappers off, where they do nothing that is needed."""
-    compiled = CompiledGraph(full=full, source=getattr(code, "source_code", ""))
+    compiled = CompiledGraph(full=full, source=_source_of(code))
     mutated = tuple(i for i, info in enumerate(metadata.input_info) if info.mutates_data)
     compiled.mutated = mutated
     views = {i: info for i, info in enumerate(metadata.output_info) if info.output_type in _VIEWS}
@@ -374,7 +383,7 @@ def _unwrapped(full: Callable[..., Any], code: Any, metadata: Any) -> CompiledGr
         return compiled
     call = code.current_callable
     compiled.inner = call
-    scope = getattr(getattr(call, "__func__", call), "__globals__", {})
+    scope = getattr(call, "__func__", call).__globals__
     compiled.source = with_constants(compiled.source, scope)
     release_module(scope)
     use_huge_pages(scope, compiled.source)

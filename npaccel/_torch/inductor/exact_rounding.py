@@ -22,6 +22,7 @@ from torch._inductor import lowering
 from torch._inductor.codegen.common import OpDecompositions
 from torch._inductor.codegen.cpp import CppKernel
 from torch._inductor.fx_passes import joint_graph
+from torch._inductor.pattern_matcher import GraphPatternEntry
 
 from npaccel._torch.patching import Patch, patched, registered
 from npaccel.errors import UnsupportedTorchError
@@ -55,8 +56,9 @@ def _nothing(original: Any) -> Any:
 
 
 def _drops_casts(entry: Any) -> bool:
-    handler = getattr(entry, "handler", None)
-    return getattr(handler, "__name__", "") == "pointless_convert"
+    if not isinstance(entry, GraphPatternEntry):
+        return False
+    return getattr(entry.handler, "__name__", "") == "pointless_convert"
 
 
 def _divided_exactly(original: Any) -> Any:

@@ -29,6 +29,7 @@ from torch.fx.experimental.symbolic_shapes import constrain_range
 
 from npaccel._syntax import loop_detection
 from npaccel._torch.dynamo.break_reasons import reason_in
+from npaccel._torch.dynamo.dynamo_errors import category_of, text_of
 from npaccel._torch.dynamo.numpy.calls import break_graph, is_scalar_variable
 from npaccel._torch.dynamo.numpy.operations import Operation
 from npaccel._torch.dynamo.python import scalars
@@ -120,10 +121,10 @@ def _traced_as(function: Any) -> Any:
 
 def _reason_of(error: TorchDynamoException) -> str:
     """Return why a loop isn't a scan, in words about the user's program."""
-    category = getattr(error, "gb_type", None) or type(error).__name__
+    category = category_of(error) or type(error).__name__
     if category == CATEGORY:
         return str(error).split("Explanation: ")[-1].partition("\n")[0]
-    return reason_in(str(getattr(error, "msg", None) or error), category)
+    return reason_in(text_of(error) or str(error), category)
 
 
 def _begin(tx: Any, args: Sequence[Any]) -> Any:

@@ -159,7 +159,7 @@ def _why_no_formula(node: torch.fx.Node, depends: set[torch.fx.Node]) -> str:
         return f"it has none by its parameter {missing[0] + 1}" if missing else ""
     if node.target is _aten._linalg_svd.default and _is_undetermined(node):
         return "which vectors full_matrices=True adds isn't determined"
-    name = getattr(node.target, "_opname", "")
+    name = node.target._opname if isinstance(node.target, torch._ops.OpOverload) else ""
     is_constant = name.startswith("special_") and any(part in name for part in _CONSTANTS)
     return "torch has none" if is_constant else ""
 

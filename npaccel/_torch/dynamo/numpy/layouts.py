@@ -13,6 +13,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from npaccel._numpy.core import table
 from npaccel._runtime.torch.symbolic_sizes import share_memory
 from npaccel._torch.dynamo.numpy.operations import INPLACE, RESTRIDED
+from npaccel._torch.fx_passes.nodes import name_of
 
 #: Calls that give a view of any array; others look at its strides.
 ALWAYS_VIEWS = frozenset(
@@ -98,7 +99,7 @@ def is_surely_new(node: torch.fx.Node) -> bool:
     first, value = node.args[0] if node.args else None, node.meta.get("example_value")
     if not isinstance(first, torch.fx.Node) or not isinstance(value, torch.Tensor):
         return False
-    if str(getattr(node.target, "name", "")) not in _COPIES or first.op != "placeholder":
+    if name_of(node) not in _COPIES or first.op != "placeholder":
         return False
     own = first.meta["example_value"]
     is_lost = bool(first.meta.get(RESTRIDED)) and share_memory(own, value)
@@ -107,7 +108,7 @@ def is_surely_new(node: torch.fx.Node) -> bool:
 
 def depends_on_layout(node: torch.fx.Node) -> bool:
     """Whether a call gives a view or a copy, by strides that may not be NumPy's."""
-    name = str(getattr(node.target, "name", ""))
+    name = name_of(node)
     first = node.args[0] if node.args else None
     if not isinstance(first, torch.fx.Node):
         return False
@@ -135,7 +136,7 @@ def _sizes(node: torch.fx.Node) -> list[int | torch.SymInt]:
 def _found(node: torch.fx.Node) -> bool:
     if node.op == "placeholder":
         return not node.meta.get(RESTRIDED)
-    name, first = str(getattr(node.target, "name", "")), node.args[0] if node.args else None
+    name, first = name_of(node), node.args[0] if node.args else None
     out = node.kwargs.get("out")
     if isinstance(out, torch.fx.Node):
         return _is_known(out)

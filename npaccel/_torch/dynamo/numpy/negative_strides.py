@@ -28,9 +28,9 @@ from npaccel._torch.fx_passes.alias_checks import (
     is_view_in_numpy,
     line_of,
     memory_of,
-    name_of,
     written,
 )
+from npaccel._torch.fx_passes.nodes import name_of
 from npaccel._torch.patching import Patch
 
 #: Key of a node's meta: how NumPy makes the array.

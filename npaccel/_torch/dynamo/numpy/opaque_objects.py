@@ -27,6 +27,7 @@ from torch._dynamo.variables.user_defined import UserDefinedObjectVariable
 
 from npaccel._runtime import opaque
 from npaccel._runtime.opaque import Kind
+from npaccel._torch.dynamo.dynamo_errors import category_of
 from npaccel._torch.dynamo.releases import GETATTR, owner_of
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch
@@ -109,7 +110,7 @@ def _or_refused(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return original(self, *args, **kwargs)
         except (Unsupported, NotImplementedError) as error:
-            if getattr(error, "gb_type", None) in _KINDS:
+            if category_of(error) in _KINDS:
                 raise
             return _refuse(self)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._dynamo.variables.base import VariableTracker
 
 from npaccel._numpy.core import operators, table
 from npaccel._numpy.core.context import settings, tracing
@@ -210,7 +211,7 @@ class _Switch:
 
     def of(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         given = args[self.place] if self.place < len(args) else kwargs.get(self.word, self.default)
-        return bool(given.as_python_constant() if hasattr(given, "as_python_constant") else given)
+        return bool(given.as_python_constant() if isinstance(given, VariableTracker) else given)
 
 
 _SWITCHES = {

@@ -23,6 +23,7 @@ from npaccel._report.details import DRAWS, LineCode
 from npaccel._runtime.host_rng import Draws, Line
 from npaccel._torch.dynamo.source_lines import frames_of
 from npaccel._torch.fx_passes.alias_checks import written
+from npaccel._torch.fx_passes.nodes import name_of
 
 
 class HostCall:
@@ -147,7 +148,7 @@ def writes(node: torch.fx.Node) -> bool:
 
 def _owner(node: Any) -> Any:
     """The node that an array, or what it may be a view of, comes from."""
-    while isinstance(node, torch.fx.Node) and getattr(node.target, "name", None) and node.args:
+    while isinstance(node, torch.fx.Node) and name_of(node) and node.args:
         if isinstance(node.target, HostCall):
             break
         node = node.args[0]

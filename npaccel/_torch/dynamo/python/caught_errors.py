@@ -16,7 +16,10 @@ from torch._dynamo.exc import TorchRuntimeError
 from torch._dynamo.symbolic_convert import ExceptionStack, InstructionTranslatorBase
 from torch._dynamo.variables.builtin import BuiltinVariable
 from torch._dynamo.variables.lists import ListVariable, TupleVariable
-from torch._dynamo.variables.user_defined import UserDefinedExceptionObjectVariable
+from torch._dynamo.variables.user_defined import (
+    UserDefinedExceptionObjectVariable,
+    UserDefinedObjectVariable,
+)
 
 from npaccel._torch.dynamo.numpy.calls import refuse
 from npaccel._torch.dynamo.releases import GETATTR, NOTE_RAISED, RAISE, ExceptionVariable
@@ -53,8 +56,9 @@ def _raise(original: Any) -> Any:
 
 
 def _is_error(variable: Any) -> bool:
-    kind = type(getattr(variable, "value", None))
-    return issubclass(kind, BaseException)
+    return isinstance(variable, UserDefinedObjectVariable) and isinstance(
+        variable.value, BaseException
+    )
 
 
 def _note_raised(original: Any) -> Any:
@@ -136,8 +140,8 @@ def _handle(original: Any) -> Any:
     @functools.wraps(original)
     def exception_handler(self: Any, raised: Any) -> None:
         if active.depth and isinstance(raised, FakeTensorObservedException):
-            stack = getattr(raised, "real_stack", None)
-            raise TorchRuntimeError(str(raised), stack).with_traceback(raised.__traceback__)
+            text, stack = str(raised), raised.real_stack
+            raise TorchRuntimeError(text, stack).with_traceback(raised.__traceback__)
         original(self, raised)
 
     return exception_handler

@@ -83,7 +83,7 @@ def _inherited(variable: Any, name: str) -> tuple[Any, Any] | None:
     elif owner.source is not None:
         source = TypeSource(owner.source)
     else:
-        source = getattr(owner, "cls_source", None)
+        source = owner.cls_source if isinstance(owner, UserDefinedObjectVariable) else None
     first = variable.typevar.as_python_constant()
     if first not in kind.__mro__:
         return None

@@ -30,6 +30,7 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from npaccel._numpy.core.dtypes import to_numpy
 from npaccel._torch.dynamo.state import active
+from npaccel._torch.fx_passes.nodes import name_of
 from npaccel._torch.patching import Patch
 
 #: Key of a node's meta: whether NumPy has a scalar there, not an array.
@@ -80,7 +81,7 @@ ENTER, LEAVE = "npaccel.enter", "npaccel.leave"
 
 def is_in_region(tx: Any) -> bool:
     """Whether what is traced is going to be differentiated or batched."""
-    names = [getattr(node.target, "name", "") for node in tx.output.graph.nodes]
+    names = [name_of(node) for node in tx.output.graph.nodes]
     return names.count(ENTER) > names.count(LEAVE)
 
 

@@ -23,7 +23,9 @@ from torch._inductor import dependencies, lowering
 from torch._inductor.codegen.common import CSEProxy, DeferredLine
 from torch._inductor.codegen.cpp import CppKernel, CppVecKernel, cexpr_index
 from torch._inductor.ir import (
+    BaseView,
     ComputedBuffer,
+    MutableBox,
     MutationLayoutSHOULDREMOVE,
     Pointwise,
     StorageBox,
@@ -159,7 +161,7 @@ def _written_as_pairs(original: Any) -> Any:
 
     def realize_into(cls: Any, src: Any, dst: Any, unsafe_alias: bool = False) -> Any:
         box = src.data if isinstance(src, TensorBox) else src
-        data = getattr(box, "data", None)
+        data = box.data if isinstance(box, MutableBox | BaseView) else None
         data = data.data if isinstance(data, ComputedBuffer) else data
         if isinstance(data, _Pairs) and not unsafe_alias:
             dst.realize()

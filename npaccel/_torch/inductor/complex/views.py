@@ -171,7 +171,8 @@ def _is_view(node: BaseSchedulerNode, waiting: Collection[str]) -> bool:
     """Whether a node views pairs as complex numbers, or gives a view that waits its name."""
     if isinstance(node.node, MultiOutput):
         return any(dependency.name in waiting for dependency in node.unmet_dependencies)
-    return getattr(node.node, "op_overload", None) is _aten.view_as_complex.default
+    made = node.node
+    return isinstance(made, ExternKernel) and made.op_overload is _aten.view_as_complex.default
 
 
 _TEST = "tests/torch_layer/inductor/test_complex_pairs.py"

@@ -14,6 +14,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 from torch._inductor.codegen.cpp import CppTile2DKernel, CppVecKernel, cexpr_index
 from torch._inductor.utils import DeferredLineBase
 from torch._inductor.virtualized import V
@@ -71,7 +72,7 @@ def _loading(original: Any) -> Any:
         place, dtype = self.rename_indexing(index), V.graph.get_dtype(name)
         to_next = self._try_get_const_stride(place, inner)
         is_whole = self._try_get_const_stride(place, vectors_along) == 1
-        if not is_whole or not getattr(to_next, "is_Integer", False):
+        if not is_whole or not isinstance(to_next, sympy.Integer):
             return found
         if abs(int(to_next)) * dtype.itemsize < _FAR:
             return found

@@ -20,7 +20,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch._inductor.config as inductor_config
-from torch._inductor.codegen.cpp import CppKernel, LoopLevel, LoopNest, WorkSharing
+from torch._inductor.codegen.cpp import (
+    CppKernel,
+    LoopLevel,
+    LoopNest,
+    OuterLoopFusedKernel,
+    WorkSharing,
+)
 from torch._inductor.codegen.cpp_utils import cexpr_index
 from torch._inductor.utils import DelayReplaceLine, sympy_product
 
@@ -76,8 +82,8 @@ def _has_open_sizes(sizes: Sequence[Any]) -> bool:
 
 def _noting_the_kernel(original: Any) -> Any:
     def codegen_loops_impl(kernel: Any, loop_nest: Any, code: Any, worksharing: Any) -> None:
-        inner = getattr(loop_nest.kernel, "inner", ())
-        kernels = [nest.get_kernel() for nest in inner] or [kernel]
+        fused = loop_nest.kernel if isinstance(loop_nest.kernel, OuterLoopFusedKernel) else None
+        kernels = [nest.get_kernel() for nest in fused.inner] if fused else [kernel]
         worksharing.npaccel_kernels = kernels
         original(kernel, loop_nest, code, worksharing)
 

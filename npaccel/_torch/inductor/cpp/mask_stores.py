@@ -34,7 +34,7 @@ def _get_store_line(original: Any) -> Any:
     ) -> Any:
         code = original(self, value, var, index, dtype, accu_store)
         plain = f"{value}.store({var} + "
-        lines = getattr(code, "_lines", [])
+        lines = code._lines
         if dtype is not torch.bool or self.tail_size is not None or len(lines) != 1:
             return code
         if isinstance(lines[0], str) and lines[0].startswith(plain):

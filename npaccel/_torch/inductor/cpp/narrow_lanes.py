@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch._inductor.codegen.common import CSEVariable
 from torch._inductor.codegen.cpp import CppOverrides, CppVecKernel
 
 from npaccel._torch.patching import Patch, patched
@@ -47,7 +48,7 @@ def _combined(original: Any) -> Any:
 
 def _signed(original: Any) -> Any:
     def sign(x: Any) -> Any:
-        if getattr(x, "dtype", None) not in _INTEGERS:
+        if not isinstance(x, CSEVariable) or x.dtype not in _INTEGERS:
             return original(x)
         return f"decltype({x})(({x} > 0) - ({x} < 0))"
 

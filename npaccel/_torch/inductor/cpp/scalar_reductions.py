@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch._inductor import ir, lowering
 from torch._inductor.codegen import cpp
+from torch._inductor.codegen.common import CSEVariable
 from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppKernel, CppVecKernel
 from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
 from torch._inductor.virtualized import ops
@@ -138,7 +139,7 @@ def _combining_vectors(original: Any) -> Any:
             found = _VECTOR.format(_KINDS[reduction_type], var, next_value)
         else:
             return original(self, reduction_type, var, next_value, *args, **kwargs)
-        dtype = getattr(next_value, "dtype", None)
+        dtype = next_value.dtype if isinstance(next_value, CSEVariable) else None
         if self.tail_size and not isinstance(next_value, str):
             lanes = f"std::decay_t<decltype({var})>"
             size: Any = self.tail_size

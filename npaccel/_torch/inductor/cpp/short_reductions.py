@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch._inductor.codegen import cpp
 from torch._inductor.codegen.cpp import TilingSelect
@@ -53,7 +54,7 @@ def _selecting(original: Any) -> Any:
 
 def _are_short(fn_list: Any, sizes: Any) -> bool:
     """Whether a loop reduces rows of known sizes that are quicker side by side."""
-    if not all(getattr(size, "is_Integer", False) for size in sizes):
+    if not all(isinstance(size, sympy.Integer) for size in sizes):
         return False
     bodies = cpp._get_loop_body(fn_list)  # type: ignore[no-untyped-call]
     dtypes = cpp._get_dtype_from_loopbodies(bodies)  # type: ignore[no-untyped-call]

@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch._inductor.codegen import cpp
+from torch._inductor.codegen.common import CSEVariable
 from torch._inductor.codegen.cpp import DTYPE_TO_CPP, CppVecKernel, CppVecOverrides
 from torch._inductor.cpu_vec_isa import VecAVX512, pick_vec_isa
 from torch._inductor.virtualized import V
@@ -189,7 +190,7 @@ def _reduced(original: Any) -> Any:
     def reduction_combine_vec(
         self: Any, reduction_type: str, var: Any, next_value: Any, *args: Any, **kwargs: Any
     ) -> Any:
-        dtype = getattr(next_value, "dtype", None)
+        dtype = next_value.dtype if isinstance(next_value, CSEVariable) else None
         is_floating = dtype in (torch.float64, torch.float32)
         if reduction_type not in ("max", "min") or not is_floating or self.tail_size:
             return original(self, reduction_type, var, next_value, *args, **kwargs)

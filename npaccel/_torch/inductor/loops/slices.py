@@ -40,8 +40,7 @@ def with_slices_in_place(graph: torch.fx.Graph) -> None:
 
 def _is_large(node: torch.fx.Node) -> bool:
     value: Any = node.meta.get("val")
-    sizes = getattr(value, "shape", ())
-    if not all(type(size) is int for size in sizes):
+    if not isinstance(value, torch.Tensor) or not all(type(size) is int for size in value.shape):
         return False
     return bool(value.numel() >= _MANY and value.is_contiguous())
 

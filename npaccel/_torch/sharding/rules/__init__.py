@@ -22,8 +22,8 @@ MODULES = (axes, elements, indices, products, reductions, views)
 def rule_of(target: Any) -> Rule | None:
     """Return the rule of an operation, None if it has none."""
     found = RULES.get(target)
-    if found is None and torch.Tag.pointwise in getattr(target, "tags", ()):
-        return elements.pointwise
+    if found is None and isinstance(target, torch._ops.OpOverload):
+        return elements.pointwise if torch.Tag.pointwise in target.tags else None
     return found
 
 

@@ -133,8 +133,9 @@ class Operation:
     @property
     def name(self) -> str:
         """Name of the operation without its overload."""
-        packet = getattr(self.target, "overloadpacket", None)
-        return str(getattr(packet or self.target, "__name__", self.target))
+        is_overload = isinstance(self.target, torch._ops.OpOverload)
+        function = self.target.overloadpacket if is_overload else self.target
+        return str(getattr(function, "__name__", function))
 
     @property
     def spreads(self) -> list[Spread]:

@@ -232,8 +232,7 @@ def _without_shapes_of(graph: torch.fx.Graph) -> None:
 
 
 def _is_write(node: torch.fx.Node) -> bool:
-    schema = getattr(node.target, "_schema", None)
-    return schema is not None and schema.is_mutable
+    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
 
 
 def number_example(examples: Sequence[Any], count: int) -> Any:
