@@ -6,12 +6,14 @@ import contextlib
 import dataclasses
 import functools
 import io
+import itertools
 import json
 import linecache
 import os
 import subprocess
 import sys
 import tempfile
+import time
 import tokenize
 from collections.abc import Callable, Container, Iterable, Sequence
 from importlib.machinery import ModuleSpec
@@ -32,19 +34,12 @@ HOT = 0.03
 FLAT = 0.2
 #: A run that can be made faster by less is left alone.
 WORTHWHILE = 1.1
-#: Prints the seconds by which a process that imports npaccel starts later than one with NumPy, and
-#: those that it takes to import the compiler.
-_START = """
-import numpy, sys, time
-start = time.perf_counter()
-import npaccel, torch
-print(time.perf_counter() - start)
-if sys.argv[1:]:
-    from npaccel._compiler.compiler_import import import_compiler
-    start = time.perf_counter()
-    import_compiler("inductor", "cpu")
-    print(time.perf_counter() - start)
-"""
+#: Programs that import NumPy, npaccel, and the compiler.
+_IMPORTS = (
+    "import numpy",
+    "import npaccel, torch",
+    "from npaccel._compiler.compiler_import import import_compiler as f; f('inductor', 'cpu')",
+)
 #: Maximum number of functions that are tried.
 MOST = 12
 #: The decorator for what is compiled from the first call on.
@@ -109,7 +104,7 @@ class Diagnosis:
     diff : str
         What changes with that.
     start : float
-        Seconds that each run takes longer, for importing npaccel.
+        Seconds that each run takes longer to start and end, with npaccel.
     compiling : float
         Seconds that each run compiles what isn't kept on disk, if all that advice is followed.
     """
@@ -180,14 +175,17 @@ class Diagnosis:
     def _told_of_start(self) -> list[str]:
         if not self.start:
             return []
-        told = f"importing npaccel takes {duration(self.start)} of each run"
+        told = f"with npaccel each run starts and ends {duration(self.start)} later"
         if self.compiling:
             told += (
                 ", and subgraphs between lines that can't be compiled, which aren't kept on disk, "
-                f"{duration(self.compiling)}"
+                f"take {duration(self.compiling)}"
             )
         if self.seconds_then > self.seconds / WORTHWHILE:
-            return [f"{told}: it pays for longer runs than this one"]
+            kept = " as it is; with those lines as advised all of it is kept on disk"
+            return [
+                f"{told}: it pays for longer runs than this one{kept if self.compiling else ''}"
+            ]
         times = self.seconds / self.seconds_then
         then = duration(self.seconds_then)
         return [f"{told}: this one would take {then} from the second on, {times:.1f} times as fast"]
@@ -310,21 +308,25 @@ def _diagnosed(
 
 
 def _start(*, with_compiler: bool) -> tuple[float, float]:
-    """Measure how much later a process starts that imports npaccel, and what compiles.
+    """Measure how much longer a process takes that imports npaccel, and one that compiles.
 
-    Both are 0 where that fails.
+    Starting and ending count, which takes torch a second where it has compiled. Both are 0 where
+    that fails.
     """
     home = str(Path(npaccel.__file__).parents[1])
     paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
-    done = subprocess.run(  # noqa: S603 -- our own words
-        # Nothing is imported from the current folder.
-        [sys.executable, "-P", "-c", _START, *(["compiler"] if with_compiler else [])],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    if done.returncode:
-        return 0.0, 0.0
-    start, *importing = map(float, done.stdout.split())
+    times = []
+    for program in _IMPORTS if with_compiler else _IMPORTS[:-1]:
+        start = time.perf_counter()
+        done = subprocess.run(  # noqa: S603 -- our own words
+            [sys.executable, "-P", "-c", program],  # Nothing is imported from the current folder.
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True, check=False,
+        )  # fmt: skip
+        times.append(time.perf_counter() - start)
+        if done.returncode:
+            return 0.0, 0.0
+    start, *importing = (max(after - before, 0.0) for before, after in itertools.pairwise(times))
     return start, sum(importing)
 
 
@@ -347,11 +349,11 @@ def _candidates(profile: Profile) -> list[Watched]:
 
 def _chosen(trials: Sequence[Trial]) -> list[Trial]:
     """Choose what saves most together; none of these calls another one."""
-    worth = [trial for trial in trials if trial.speed_up >= WORTH]
+    worth = [trial for trial in trials if trial.speed_up >= WORTH and trial.saved_each_run > 0]
     best: list[list[Trial]] = [[]]
     for trial in worth:  # All sets of functions that don't call each other: there are few.
         best += [[*others, trial] for others in best if not any(_related(trial, o) for o in others)]
-    return max(best, key=lambda some: sum(trial.saved for trial in some))
+    return max(best, key=lambda some: sum(trial.saved_each_run for trial in some))
 
 
 def _related(one: Trial, other: Trial) -> bool:
@@ -424,6 +426,13 @@ def _advice(trial: Trial, chosen: Sequence[Trial]) -> str:
             return f"nothing: it's compiled with {other.watched.name}, which calls it"
         if trial.watched in other.watched.outer():
             return f"nothing: compiling {other.watched.name}, which it calls, gives more"
+    if trial.speed_up >= WORTH and trial.saved_each_run <= 0:
+        told = (
+            f"once compiled it's {trial.speed_up:.1f} times as fast, which saves "
+            f"{duration(trial.saved)}, but subgraphs between lines that can't be compiled aren't "
+            f"kept on disk, and each run compiles them for {duration(trial.compiling)}"
+        )
+        return "; ".join([told, *causes])
     if causes:
         return "; ".join(causes)
     return f"leave it: compiled it's {trial.speed_up:.1f} times as fast as NumPy"

@@ -52,6 +52,15 @@ class Watched:
         self.sample_seconds = 0.0
         self.names_numpy = _names_numpy(function)
         self.takes_arrays = False
+        #: Whether it was called with other numbers.
+        self.has_other_numbers = False
+        self._numbers: list[Any] | None = None
+
+    def note_numbers(self, values: list[Any]) -> None:
+        """Note the numbers among the arguments of a call."""
+        numbers = [value for value in values if type(value) in (int, float, complex)]
+        self.has_other_numbers |= self._numbers is not None and numbers != self._numbers
+        self._numbers = numbers
 
     @property
     def has_arrays(self) -> bool:
@@ -183,6 +192,7 @@ class Profile:
             if isinstance(part, np.ndarray | torch.Tensor)
         ]
         watched.takes_arrays |= bool(arrays)
+        watched.note_numbers([*args, *kwargs.values()])
         sample = None
         if watched.has_arrays and sum(array.nbytes for array in arrays) <= _MAX_BYTES:
             sample = copied((args, kwargs))

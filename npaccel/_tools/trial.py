@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import time
 import warnings
 from typing import Any
 
@@ -14,6 +15,7 @@ from npaccel._jit import Jitted, jit
 from npaccel._report import Report
 from npaccel._report.details import Timing
 from npaccel._tools.profile_calls import Watched
+from npaccel._verify.copies import Surroundings, copied
 from npaccel._verify.timing import measured
 from npaccel._verify.verification import CheckResult
 
@@ -33,6 +35,8 @@ class Trial:
     check : CheckResult or None
     timing : Timing or None
     report : Report or None
+    compiling : float
+        Seconds that each run compiles it anew, as that isn't kept on disk.
     """
 
     watched: Watched
@@ -40,6 +44,7 @@ class Trial:
     check: CheckResult | None = None
     timing: Timing | None = None
     report: Report | None = None
+    compiling: float = 0.0
 
     @property
     def speed_up(self) -> float:
@@ -57,10 +62,9 @@ class Trial:
         return self.watched.seconds * (1 - 1 / self.speed_up)
 
     @property
-    def compiling(self) -> float:
-        """Seconds that each run compiles it anew, as that isn't kept on disk."""
-        graphs = self.report.graphs if self.report else ()
-        return sum(graph.seconds for graph in graphs if graph.uncacheable)
+    def saved_each_run(self) -> float:
+        """Seconds that it saves of every run but the first."""
+        return self.saved - self.compiling
 
 
 def tried(watched: Watched, options: dict[str, Any]) -> Trial:
@@ -91,4 +95,27 @@ def tried(watched: Watched, options: dict[str, Any]) -> Trial:
                 jitted._npaccel_log.timing = timing
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever stops it is told)
         return Trial(watched, f"{type(error).__name__}: {' '.join(str(error).split())}")
-    return Trial(watched, "", result, timing, jitted.report())
+    report = jitted.report()
+    is_anew = timing is not None and any(graph.uncacheable for graph in report.graphs)
+    anew = _compiled_anew(watched, options, timing.compiled) if is_anew and timing else 0.0
+    return Trial(watched, "", result, timing, report, anew)
+
+
+def _compiled_anew(watched: Watched, options: dict[str, Any], seconds: float) -> float:
+    """Return how much longer first calls take where what is kept on disk isn't compiled.
+
+    Numbers that change are sizes only from the second call on, which compiles once more.
+    """
+    assert watched.sample is not None
+    jitted: Jitted[..., Any] = jit(watched.function, **{**options, "compile": "now"})
+    surroundings = Surroundings(watched.function)
+    args, kwargs = copied(watched.sample)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        start = time.perf_counter()
+        try:
+            jitted(*args, **kwargs)
+        finally:
+            took = time.perf_counter() - start
+            surroundings.restore()
+    return max(took - seconds, 0.0) * (2 if watched.has_other_numbers else 1)

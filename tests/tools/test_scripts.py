@@ -20,7 +20,7 @@ from npaccel._tools.decorate import Source
 from npaccel._tools.doctor import diagnose
 from npaccel._tools.profile_calls import Profile, Watched
 from npaccel._tools.run_script import run_script
-from npaccel._tools.trial import Trial
+from npaccel._tools.trial import Trial, tried
 
 SCRIPT = """
 import sys
@@ -501,14 +501,50 @@ def test_short_runs_are_compiled_from_the_first_call(heavy, seconds, is_now):
 def test_the_start_of_a_run_is_counted(seconds, speed_up, told):
     finding = doctor.Finding("a:f", "", 1, 2, 1.0, "compiled", 9.0, "", True)
     found = doctor.Diagnosis("script.py", seconds, 0, (finding,), speed_up, start=1.0)
-    assert f"importing npaccel takes 1 s of each run: {told}" in str(found)
+    assert f"with npaccel each run starts and ends 1 s later: {told}" in str(found)
 
 
 def test_what_is_compiled_in_each_run_is_counted():
     finding = doctor.Finding("a:f", "", 1, 2, 1.0, "compiled in part", 9.0, "", True)
     found = doctor.Diagnosis("script.py", 9.0, 0, (finding,), 9.0, start=1.0, compiling=2.5)
     assert found.seconds_then == 4.5
-    assert "aren't kept on disk, 2.5 s: this one would take 4.5 s from the second on" in str(found)
+    assert "aren't kept on disk, take 2.5 s: this one would take 4.5 s from the second on" in str(
+        found
+    )
+
+
+def test_what_compiles_for_longer_than_it_saves_is_not_chosen(monkeypatch):
+    watched = Watched("__main__", "f", lambda x: x)
+    watched.seconds = watched.own = 2.0
+    monkeypatch.setattr(Trial, "speed_up", property(lambda self: 4.0))
+    short, long = Trial(watched, compiling=1.6), Trial(watched, compiling=1.4)
+    assert doctor._chosen([short]) == []
+    assert doctor._chosen([long]) == [long]
+    found = doctor.Diagnosis("script.py", 2.0, 0, (), 4.0, start=1.0, compiling=1.4)
+    assert "with those lines as advised all of it is kept" in " ".join(found._told_of_start())
+
+
+@pytest.mark.parametrize(("calls", "is_other"), [("f(x, 2)", False), ("f(x, i)", True)])
+def test_numbers_that_change_compile_once_more(tmp_path, calls, is_other):
+    script = tmp_path / "script.py"
+    lines = ["import numpy as np", "def f(x, n):", "    print(end='')", "    return np.sin(x) * n"]
+    lines += ["x = np.ones(10)", "for i in range(4):", f"    {calls}"]
+    script.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    profile = Profile()
+    profile.run(str(script), [])
+    watched = profile.watched["__main__", "f"]
+    assert watched.has_other_numbers == is_other
+    trial = tried(watched, {"backend": "eager"})
+    assert trial.check.ok
+    assert trial.compiling > 0  # Subgraphs around `print` aren't kept.
+    assert trial.saved_each_run < trial.saved
+
+
+def test_the_end_of_a_process_counts():
+    start, importing = doctor._start(with_compiler=True)
+    assert start > 0
+    assert importing > 0
+    assert doctor._start(with_compiler=False)[1] == 0
 
 
 def test_runs_in_which_nothing_pays_are_left_alone(monkeypatch):

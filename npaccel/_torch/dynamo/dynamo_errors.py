@@ -1,6 +1,6 @@
-"""What Dynamo's errors hold: their category, their text, the user's frames.
+"""Read Dynamo's errors: their category, their text, the user's frames.
 
-Read by kind, not by whether an error has an attribute: one that torch renames raises here.
+By class, not by whether an error has an attribute: one that torch renames raises here.
 Read from torch/_dynamo/exc.py of 2.11 to 2.15.
 """
 

@@ -1,4 +1,4 @@
-"""What the nodes of a captured graph are called."""
+"""Name the nodes of a captured graph."""
 
 from __future__ import annotations
 
