@@ -14,7 +14,8 @@ from npaccel import Jitted
 
 
 @pytest.fixture
-def shell():
+def shell(monkeypatch):
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)  # IPython warns of one that isn't Python's.
     InteractiveShell.clear_instance()
     shell = InteractiveShell.instance()
     shell.run_cell("%load_ext npaccel\nimport numpy as np, npaccel")
