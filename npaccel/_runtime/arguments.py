@@ -288,6 +288,14 @@ def holds_arrays(value: Any) -> bool:
     )
 
 
+def holds_items(value: Any) -> bool:
+    """Whether an object is a list, tuple or dict of arrays or numbers, which a loop may take."""
+    if holds_arrays(value):
+        return True
+    is_list = type(value) in (list, tuple) and bool(value)
+    return is_list and all(type(item) in (int, float, complex, bool) for item in value)
+
+
 def parts(value: Any, expression: str) -> Iterator[tuple[str, Any]]:
     """Yield an argument and the parts of its containers, each with Python for it."""
     yield expression, value

@@ -412,3 +412,64 @@ def test_kinds_of_items_are_told_apart():
         [2**70],
     ):
         assert_same(jitted(items, len(items)), reads_beyond(items, len(items)))
+
+
+def of_counts(p, x):
+    made = []
+    for i in range(len(p)):
+        n = int(p[i]) % 4 + 1
+        made.append(np.sin(x[:n]).sum() + np.zeros(n).size)
+    return made
+
+
+def of_choices(p, x):
+    for i in range(len(p)):
+        if p[i] > 2:
+            x = x + p[i]
+        else:
+            x = x * p[i - 1] - p[-1]
+    return x
+
+
+def of_columns(p, x):
+    out = np.zeros((len(p), len(x)))
+    for t in range(1, len(p)):
+        out[t] = out[t - 1] * 0.5 + np.roll(x, 1)[int(p[t]) % len(x)] * p[t]
+    return out
+
+
+def of_written(p, x):
+    p = list(p)
+    for i in range(len(p) - 1):
+        p[i + 1] = p[i] + 1
+        x = np.tanh(x) * p[i + 1]
+    return x, p
+
+
+def until(p, x):
+    i = 0
+    while i < len(p) and p[i] < 100:
+        x = np.sqrt(np.abs(x + p[i]))
+        i += 1
+    return x, i
+
+
+@pytest.mark.parametrize("function", [of_counts, of_choices, of_columns, of_written, until])
+def test_items_of_lists_of_numbers_are_inputs(function):
+    """A list or tuple of numbers is indexed by the loop's counter: no graph for each item."""
+    x = np.linspace(0.1, 2, 7)
+    jitted = npaccel.jit(function, compile="now", backend="eager", default_float="float64")
+    for given in (
+        list(range(1, 13)),
+        tuple(range(2, 14)),
+        [0.5, 2.5, 7.0, 3.0],
+        [True, False],
+        [3],
+    ):
+        assert_same(jitted(copy.copy(given), x.copy()), function(copy.copy(given), x.copy()))
+    assert len(jitted.report().graphs) <= 9
+    again = npaccel.jit(function, compile="now", backend="eager", default_float="float64")
+    for shift in range(6):
+        given = [value + shift for value in range(12)]
+        assert_same(again(list(given), x.copy()), function(list(given), x.copy()))
+    assert len(again.report().graphs) <= 4

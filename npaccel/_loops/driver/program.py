@@ -89,7 +89,7 @@ class Program:
             self._primitive,
             nests=nests,
             lists=lists,
-            of_arrays=frozenset(n for n in lists if runtime_arguments.holds_arrays(arguments[n])),
+            of_items=frozenset(n for n, v in arguments.items() if runtime_arguments.holds_items(v)),
         )
         self.tensors = runtime_arguments.device_of(list(arguments.values()))
         liveness.annotate(self.split.body, scope.local_names | self.split.temporaries)

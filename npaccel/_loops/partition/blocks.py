@@ -118,8 +118,8 @@ class _Builder(Hoisting):
             ):
                 call = self._with_hoisted_arguments(value)
                 self.python(ast.copy_location(ast.Assign(targets=targets, value=call), statement))
-                if isinstance(value, ast.Call):  # Numbers that may be others at the next call.
-                    self.facts.varying |= dataflow.of_statement(statement).sure
+                # Numbers may be others at the next call.
+                self.facts.varying |= dataflow.of_statement(statement).sure
             case ast.Assign(targets=targets, value=value):
                 if any(map(self.facts.has_hoisted, targets)):
                     raise CannotHoistError

@@ -40,7 +40,7 @@ class Facts:
         primitive: Callable[[ast.expr], Sequence[str] | None],
         nests: bool,
         lists: Names,
-        of_arrays: Names = frozenset(),
+        of_items: Names = frozenset(),
     ) -> None:
         self.host_values = host_values
         self.primitive = primitive
@@ -51,7 +51,7 @@ class Facts:
         self.native: list[tuple[int, str]] = []
         self.in_nest = self.in_simple = False
         self.temporaries: list[str] = []
-        self.containers = containers(definition, lists, of_arrays)
+        self.containers = containers(definition, lists, of_items)
         self.inner = inner_definitions(definition)
         self.declared = dataflow.declarations(definition)
         self.looping: frozenset[str] = frozenset()

@@ -31,8 +31,7 @@ class Hoisting(Runs):
             call = self._with_hoisted_arguments(node)
             temporary = facts.new_name()
             self.python(assign(temporary, call))
-            if isinstance(node, ast.Call):
-                facts.varying |= {temporary}
+            facts.varying |= {temporary}
             if self.host_values.converts(node):
                 self._is_number(temporary)
             return ast.copy_location(name(temporary), node)

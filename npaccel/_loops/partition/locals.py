@@ -14,7 +14,7 @@ GROWING_METHODS = frozenset(
 _APPENDING_METHODS = frozenset({"append", "appendleft", "extend"})
 
 
-def containers(definition: ast.FunctionDef, given: Names, of_arrays: Names = frozenset()) -> Names:
+def containers(definition: ast.FunctionDef, given: Names, of_items: Names = frozenset()) -> Names:
     """The lists, dicts and sets of a function that grow or change, or whose items a loop takes.
 
     Parameters
@@ -22,8 +22,8 @@ def containers(definition: ast.FunctionDef, given: Names, of_arrays: Names = fro
     definition : ast.FunctionDef
     given : frozenset of str
         Parameters that are lists, dicts or sets.
-    of_arrays : frozenset of str
-        Those that hold arrays.
+    of_items : frozenset of str
+        Those, and tuples, that hold arrays or numbers.
     """
     made = set()
     for node in ast.walk(definition):
@@ -44,7 +44,7 @@ def containers(definition: ast.FunctionDef, given: Names, of_arrays: Names = fro
             changed.add(node.value.id)  # type: ignore[attr-defined]
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             changed.add(node.target.id)
-    taken = _taken_in_loops(definition) & of_arrays
+    taken = _taken_in_loops(definition) & of_items
     return frozenset(made & (grown | changed) | given & grown | taken)
 
 

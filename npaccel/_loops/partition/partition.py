@@ -74,7 +74,7 @@ def split(
     *,
     nests: bool,
     lists: Names = frozenset(),
-    of_arrays: Names = frozenset(),
+    of_items: Names = frozenset(),
 ) -> Split:
     """Split a function.
 
@@ -90,8 +90,8 @@ def split(
         Whether loops may be handed to Numba.
     lists : frozenset of str
         Parameters that are lists, dicts or sets.
-    of_arrays : frozenset of str
-        Those that hold arrays.
+    of_items : frozenset of str
+        Those, and tuples, that hold arrays or numbers.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def split(
     _check_inner(definition, primitive)
     context_managers.mark(definition, host_values.value_of)
     with_single_displays(definition)
-    facts = Facts(definition, host_values, callee_loops, primitive, nests, lists, of_arrays)
+    facts = Facts(definition, host_values, callee_loops, primitive, nests, lists, of_items)
     body = block(facts, definition.body, frozenset(facts.parameters), 0)
     loops = sorted(facts.loops, key=lambda loop: loop.lineno)
     return Split(
