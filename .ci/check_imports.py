@@ -153,7 +153,7 @@ class _Finder(ast.NodeVisitor):
     def visit_Call(self, node: ast.Call) -> None:
         called = node.func
         name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-        if name in {"import_module", "__import__"} and node.args:
+        if name in {"import_module", "__import__", "load", "loaded"} and node.args:
             argument = node.args[0]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
                 self.check(node, argument.value)

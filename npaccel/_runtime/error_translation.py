@@ -6,15 +6,13 @@ import contextlib
 import errno
 import os
 import re
-import subprocess
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import torch
 
-from npaccel._process.imports import loaded
 from npaccel._runtime import errstate
+from npaccel._runtime.torch.compiler_errors import inner_of, output_of
 
 #: Reason why a subgraph can't run on copies.
 SHARED = "a reversed array shares memory with an array that is written to, or with a result"
@@ -104,33 +102,15 @@ def comes_of_memory(error: BaseException) -> bool:
     while found is not None and id(found) not in seen:
         seen.add(id(found))
         is_systems = isinstance(found, OSError) and found.errno == errno.ENOMEM
-        said = f"{found}\n{_complaints(found)}"
+        said = f"{found}\n{output_of(found)}"
         if is_out_of_memory(found) or is_systems or _NO_MEMORY.search(said):
             return True
         library = _NOT_MAPPED.search(said)
         if library is not None and not _forbids_code(library[1]):
             return True
-        found = _inner(found) or found.__cause__ or found.__context__
+        inner = inner_of(found)
+        found = inner if inner is not found else found.__cause__ or found.__context__
     return False
-
-
-def _complaints(error: BaseException) -> str:
-    """Return what a program that has failed has printed, which is no part of its error's text."""
-    if isinstance(error, subprocess.CalledProcessError):
-        return str(error.output)
-    inductor: Any = loaded("torch._inductor.exc")
-    if inductor and isinstance(error, inductor.CppCompileError):
-        return str(error.output)
-    return ""
-
-
-def _inner(error: BaseException) -> BaseException | None:
-    """Return the error that Dynamo has put into its own, if that is one of a backend."""
-    dynamo: Any = loaded("torch._dynamo.exc")
-    if dynamo and isinstance(error, dynamo.BackendCompilerFailed):
-        inner: BaseException = error.inner_exception
-        return inner
-    return None
 
 
 def _forbids_code(library: str) -> bool:

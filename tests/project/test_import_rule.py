@@ -31,6 +31,7 @@ def rule():
         ("from torch import fx\nfx.experimental.f(1)", ["torch.fx.experimental.f"]),
         ("def f():\n    return t._C\nimport torch as t", ["torch._C"]),
         ("import importlib\nimportlib.import_module('torch._numpy')", ["torch._numpy"]),
+        ("loaded('torch._dynamo.exc').Unsupported", ["torch._dynamo.exc"]),
     ],
 )
 def test_private_uses_are_found(rule, source, names):

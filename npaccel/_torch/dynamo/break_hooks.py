@@ -17,9 +17,10 @@ from torch._dynamo.convert_frame import CatchErrorsWrapper
 from torch._dynamo.symbolic_convert import InstructionTranslatorBase
 
 from npaccel._process import signals
+from npaccel._runtime.torch.compiler_errors import inner_of
 from npaccel._torch.dynamo.break_reasons import reason_in
 from npaccel._torch.dynamo.capture_errors import CaptureError, described
-from npaccel._torch.dynamo.dynamo_errors import inner_of, traced_frames
+from npaccel._torch.dynamo.dynamo_errors import traced_frames
 from npaccel._torch.dynamo.source_lines import is_internal
 from npaccel._torch.dynamo.state import active
 from npaccel._torch.patching import Patch

@@ -9,7 +9,6 @@ from __future__ import annotations
 import traceback
 
 from torch._dynamo.exc import (
-    BackendCompilerFailed,
     StepUnsupported,
     TorchRuntimeError,
     UncapturedHigherOrderOpError,
@@ -42,9 +41,4 @@ def traced_frames(error: BaseException | None) -> list[traceback.FrameSummary]:
     return list(get_real_stack(error) or []) if isinstance(error, Exception) else []
 
 
-def inner_of(error: BaseException) -> BaseException:
-    """Return the error of a backend that Dynamo has put into its own, or the error itself."""
-    return error.inner_exception if isinstance(error, BackendCompilerFailed) else error
-
-
-__all__ = ["category_of", "inner_of", "text_of", "traced_frames"]
+__all__ = ["category_of", "text_of", "traced_frames"]

@@ -22,18 +22,18 @@ from torch._functorch._aot_autograd.schemas import OutputType
 from torch._inductor import compile_fx
 from torch._inductor.async_compile import AsyncCompile
 from torch._inductor.decomposition import select_decomp_table
-from torch._inductor.exc import CppCompileError, InvalidCxxCompiler
+from torch._inductor.exc import InvalidCxxCompiler
 from torch._inductor.output_code import CompiledFxGraph
 
 from npaccel._process import fork, thread_warnings
 from npaccel._report.details import LineCode
 from npaccel._runtime.error_translation import ASSERTION
+from npaccel._runtime.torch.compiler_errors import inner_of, output_of
 from npaccel._runtime.torch.dtype_views import without_other_base
 from npaccel._runtime.torch.huge_pages import use_huge_pages
 from npaccel._runtime.torch.loader import NotPortableError, kernel_paths
 from npaccel._runtime.torch.ndarray_runtime import compiled_on_arrays
 from npaccel._torch.dynamo.capture_record import Capture
-from npaccel._torch.dynamo.dynamo_errors import inner_of
 from npaccel._torch.dynamo.fake_tensor_fast_path import quick_fakes
 from npaccel._torch.fx_passes import vector_products
 from npaccel._torch.fx_passes.alias_checks import written_inputs
@@ -353,9 +353,7 @@ def _is_missing_compiler(error: BaseException | None) -> bool:
 
 def first_line(error: BaseException) -> str:
     """Return what the compiler complained of first, or the error's first line."""
-    inner = inner_of(error)
-    output = inner.output if isinstance(inner, CppCompileError) else ""
-    complaint = re.search(r"^.*\berror: .*$", output, re.MULTILINE)
+    complaint = re.search(r"^.*\berror: .*$", output_of(inner_of(error)), re.MULTILINE)
     lines = str(error).strip().splitlines() or [""]
     return f"{lines[0]}: {complaint.group()}" if complaint else lines[0]
 

@@ -140,8 +140,8 @@ def _handle(original: Any) -> Any:
     @functools.wraps(original)
     def exception_handler(self: Any, raised: Any) -> None:
         if active.depth and isinstance(raised, FakeTensorObservedException):
-            text, stack = str(raised), raised.real_stack
-            raise TorchRuntimeError(text, stack).with_traceback(raised.__traceback__)
+            error = TorchRuntimeError(str(raised), raised.real_stack)
+            raise error.with_traceback(raised.__traceback__)
         original(self, raised)
 
     return exception_handler

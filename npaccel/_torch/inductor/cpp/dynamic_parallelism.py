@@ -82,9 +82,9 @@ def _has_open_sizes(sizes: Sequence[Any]) -> bool:
 
 def _noting_the_kernel(original: Any) -> Any:
     def codegen_loops_impl(kernel: Any, loop_nest: Any, code: Any, worksharing: Any) -> None:
-        fused = loop_nest.kernel if isinstance(loop_nest.kernel, OuterLoopFusedKernel) else None
-        kernels = [nest.get_kernel() for nest in fused.inner] if fused else [kernel]
-        worksharing.npaccel_kernels = kernels
+        is_fused = isinstance(loop_nest.kernel, OuterLoopFusedKernel)
+        inner = [nest.get_kernel() for nest in loop_nest.kernel.inner] if is_fused else []
+        worksharing.npaccel_kernels = inner or [kernel]
         original(kernel, loop_nest, code, worksharing)
 
     return codegen_loops_impl
