@@ -14,8 +14,9 @@ from npaccel._compiler import tiers
 from npaccel._jit import Jitted, jit
 from npaccel._report import Report
 from npaccel._report.details import Timing
+from npaccel._runtime.binding import Binding
 from npaccel._tools.profile_calls import Watched
-from npaccel._verify.copies import Surroundings, copied
+from npaccel._verify.copies import call_on_copies
 from npaccel._verify.timing import measured
 from npaccel._verify.verification import CheckResult
 
@@ -86,36 +87,35 @@ def tried(watched: Watched, options: dict[str, Any]) -> Trial:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             result = check(jitted, *args, **kwargs)
-            timing = None
+            timing, anew = None, 0.0
             if result.ok:
                 dispatcher = next(iter(jitted._npaccel_dispatchers.values()))
                 assert dispatcher is not None
                 values = dispatcher.spec.binding.bind(args, kwargs)
                 timing = measured(tiers.dispatcher_of(dispatcher, values), values)
                 jitted._npaccel_log.timing = timing
+                if any(graph.uncacheable for graph in jitted.report().graphs):
+                    first = _first_call(watched, options, dispatcher.spec.binding, values)
+                    # Numbers that change are sizes only from the second call on.
+                    times = 2 if watched.has_other_numbers else 1
+                    anew = max(first - timing.compiled, 0.0) * times
     except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever stops it is told)
         return Trial(watched, f"{type(error).__name__}: {' '.join(str(error).split())}")
-    report = jitted.report()
-    is_anew = timing is not None and any(graph.uncacheable for graph in report.graphs)
-    anew = _compiled_anew(watched, options, timing.compiled) if is_anew and timing else 0.0
-    return Trial(watched, "", result, timing, report, anew)
+    return Trial(watched, "", result, timing, jitted.report(), anew)
 
 
-def _compiled_anew(watched: Watched, options: dict[str, Any], seconds: float) -> float:
-    """Return how much longer first calls take where what is kept on disk isn't compiled.
-
-    Numbers that change are sizes only from the second call on, which compiles once more.
-    """
-    assert watched.sample is not None
+def _first_call(
+    watched: Watched, options: dict[str, Any], binding: Binding, values: list[Any]
+) -> float:
+    """Return the seconds of a first call where what is kept on disk isn't compiled."""
     jitted: Jitted[..., Any] = jit(watched.function, **{**options, "compile": "now"})
-    surroundings = Surroundings(watched.function)
-    args, kwargs = copied(watched.sample)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
+    seconds = 0.0
+
+    def call(copies: list[Any]) -> None:
+        nonlocal seconds
         start = time.perf_counter()
-        try:
-            jitted(*args, **kwargs)
-        finally:
-            took = time.perf_counter() - start
-            surroundings.restore()
-    return max(took - seconds, 0.0) * (2 if watched.has_other_numbers else 1)
+        binding.call(copies, jitted)
+        seconds = time.perf_counter() - start
+
+    call_on_copies(watched.function, call, values)
+    return seconds
