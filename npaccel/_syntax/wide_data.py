@@ -28,6 +28,10 @@ from npaccel._syntax import loop_detection, source
 #: Dtypes of 64 bits a part.
 DTYPES = frozenset({np.dtype(np.float64), np.dtype(np.complex128)})
 TENSOR_DTYPES = frozenset({torch.float64, torch.complex128})
+#: Names that NumPy has for them.
+_DTYPE_NAMES = frozenset(
+    name for name, scalar in np.sctypeDict.items() if np.dtype(scalar) in DTYPES
+)
 
 
 #: Names that stand for such a dtype in code.
@@ -173,6 +177,8 @@ def _names_dtype(node: ast.expr) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _is_dtype_text(text: str) -> bool:
+    if "a" in text and text.lstrip("<>=|") not in _DTYPE_NAMES:
+        return False  # Any text of the program comes here, and NumPy warns of `a` for bytes.
     try:
         return np.dtype(text).newbyteorder("=") in DTYPES
     except (SyntaxError, TypeError, ValueError):

@@ -169,8 +169,19 @@ class Diagnosis:
                 ]
             lines += self._told_of_start()
         else:
-            lines += ["", "nothing of it makes this run much faster: leave it to NumPy"]
+            lines += ["", self._told_of_nothing()]
         return "\n".join(lines)
+
+    def _told_of_nothing(self) -> str:
+        untried = [one for one in self.findings if one.advice == MOVE]
+        if not untried:
+            return "nothing of it makes this run much faster: leave it to NumPy"
+        names = ", ".join(one.target.partition(":")[2] for one in untried)
+        share = sum(one.share for one in untried)
+        return (
+            f"nothing that could be tried makes this run much faster; {names} ({share:.0%} of it) "
+            "can't be tried before it's changed so"
+        )
 
     def _told_of_start(self) -> list[str]:
         if not self.start:

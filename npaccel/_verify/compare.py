@@ -11,6 +11,7 @@ import torch
 
 from npaccel._runtime.arguments import distinct, to_array
 from npaccel._verify.copies import _GENERATORS, random_state
+from npaccel._verify.parts import parts_of
 
 #: Tolerance of floats, relative to NumPy's, by the bytes of a real part:
 #: what other kernels and other orders of addition cost.
@@ -18,8 +19,8 @@ TOLERANCES = {2: 4e-3, 4: 1e-5, 8: 1e-11}
 
 _NARROW = {"f8": "f4", "c16": "c8"}
 _BLOCK = 1 << 15
-#: Number of levels of attributes at which objects are compared.
-_DEPTH = 4
+#: Number of levels of items and attributes at which values are compared.
+_DEPTH = 12
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,10 +99,40 @@ def compare(
         Whether a 32-bit float for a 64-bit one is of the kind "narrowed".
     slack : Slack, optional
     """
-    if isinstance(wanted, tuple | list | dict):
-        yield from _compare_containers(wanted, got, where, narrowed, slack)
-    elif isinstance(wanted, np.ndarray | np.generic | torch.Tensor):
-        yield from _compare_arrays(wanted, got, where, narrowed, slack)
+    yield from _compare(wanted, got, where, _Comparison(narrowed, slack), 0)
+
+
+@dataclasses.dataclass
+class _Comparison:
+    """A comparison: what is allowed, and what has been compared.
+
+    Parameters
+    ----------
+    narrowed : bool
+    slack : Slack or None
+    seen : dict
+        Pairs of objects by their identities, kept so that no other objects get those.
+    """
+
+    narrowed: bool
+    slack: Slack | None
+    seen: dict[tuple[int, int], tuple[Any, Any]] = dataclasses.field(default_factory=dict)
+
+    def is_new(self, wanted: Any, got: Any) -> bool:
+        """Whether two objects haven't been compared before."""
+        identities = (id(wanted), id(got))
+        return self.seen.setdefault(identities, pair := (wanted, got)) is pair
+
+    def of(self, where: str) -> Any:
+        """The slack of one part."""
+        return 0.0 if self.slack is None else self.slack.of(where)
+
+
+def _compare(
+    wanted: Any, got: Any, where: str, comparison: _Comparison, depth: int
+) -> Iterator[Mismatch]:
+    if isinstance(wanted, np.ndarray | np.generic | torch.Tensor):
+        yield from _compare_arrays(wanted, got, where, comparison, depth)
     elif isinstance(wanted, _GENERATORS):
         if not isinstance(got, type(wanted)) or not same_state(
             random_state(wanted), random_state(got)
@@ -110,14 +141,28 @@ def compare(
     elif type(wanted) is not type(got):
         yield Mismatch("type", where, _type_name(wanted), _type_name(got))
     elif isinstance(wanted, float | complex):
-        yield from _compare_values(np.asarray(wanted), np.asarray(got), where, slack)
-    elif not vars_of(wanted):
-        if not _equal(wanted, got) and not np.any(slack.of(where) if slack else False):
+        yield from _compare_values(np.asarray(wanted), np.asarray(got), where, comparison)
+    elif wanted is not got:
+        yield from _compare_parts(wanted, got, where, comparison, depth)
+
+
+def _compare_parts(
+    wanted: Any, got: Any, where: str, comparison: _Comparison, depth: int
+) -> Iterator[Mismatch]:
+    ours, theirs = parts_of(got), parts_of(wanted)
+    if ours is None or theirs is None:
+        if not _equal(wanted, got) and not np.any(comparison.of(where)):
             yield Mismatch("value", where, f"{wanted!r:.60}", f"{got!r:.60}")
-    elif wanted is not got and where.count(".") < _DEPTH:
-        for name, value in vars_of(wanted).items():
-            other = vars_of(got).get(name)
-            yield from compare(value, other, f"{where}.{name}", narrowed=narrowed, slack=slack)
+        return
+    keys, other_keys = [part.key for part in theirs], [part.key for part in ours]
+    if isinstance(wanted, tuple | list) and len(keys) != len(other_keys):
+        yield Mismatch("length", where, str(len(wanted)), str(len(got)))
+    elif not _equal(keys, other_keys):
+        yield Mismatch("keys", where, f"{keys!r:.60}", f"{other_keys!r:.60}")
+    elif depth < _DEPTH and comparison.is_new(wanted, got):
+        for part, other in zip(theirs, ours, strict=True):
+            label = f"{where}{part.label}"
+            yield from _compare(part.value, other.value, label, comparison, depth + 1)
 
 
 def _equal(wanted: Any, got: Any) -> bool:
@@ -131,11 +176,6 @@ def _has_equality(value: Any) -> bool:
     return any("__eq__" in vars(kind) for kind in type(value).__mro__[:-1])
 
 
-def vars_of(value: Any) -> dict[str, Any]:
-    """Return the attributes of an object."""
-    return dict(getattr(value, "__dict__", {}))
-
-
 def same_state(one: Any, other: Any) -> bool:
     """Whether two states of random generators are equal."""
     if isinstance(one, dict):
@@ -143,39 +183,17 @@ def same_state(one: Any, other: Any) -> bool:
     return bool(np.array_equal(one, other))
 
 
-def _compare_containers(
-    wanted: Any, got: Any, where: str, narrowed: bool, slack: Slack | None
-) -> Iterator[Mismatch]:
-    if type(wanted) is not type(got):
-        yield Mismatch("type", where, _type_name(wanted), _type_name(got))
-    elif isinstance(wanted, dict) and list(wanted) != list(got):
-        yield Mismatch("keys", where, f"{list(wanted)!r:.60}", f"{list(got)!r:.60}")
-    elif len(wanted) != len(got):
-        yield Mismatch("length", where, str(len(wanted)), str(len(got)))
-    else:
-        for name, a, b in _items(wanted, got, where):
-            yield from compare(a, b, name, narrowed=narrowed, slack=slack)
-
-
-def _items(wanted: Any, got: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
-    if isinstance(wanted, dict):
-        for name in wanted:
-            yield f"{where}[{name!r}]", wanted[name], got[name]
-    else:
-        for i, (a, b) in enumerate(zip(wanted, got, strict=True)):
-            yield f"{where}[{i}]", a, b
-
-
-def pairs(wanted: Any, got: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
+def pairs(wanted: Any, got: Any, where: str, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
     """Yield the parts of two results of the same structure, with their names."""
-    same = isinstance(wanted, tuple | list | dict) and type(wanted) is type(got)
-    if same and len(wanted) == len(got):
-        if isinstance(wanted, dict) and list(wanted) != list(got):
-            return
-        for name, a, b in _items(wanted, got, where):
-            yield from pairs(a, b, name)
-    elif not same:
+    if type(wanted) is not type(got):
         yield where, wanted, got
+        return
+    ours, theirs = parts_of(got), parts_of(wanted)
+    if ours is None or theirs is None:
+        yield where, wanted, got
+    elif _equal([part.key for part in theirs], [part.key for part in ours]) and depth < _DEPTH:
+        for part, other in zip(theirs, ours, strict=True):
+            yield from pairs(part.value, other.value, f"{where}{part.label}", depth + 1)
 
 
 def _is_number(value: Any) -> bool:
@@ -199,14 +217,12 @@ def _type_name(value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    """Whether it's an array, a NumPy scalar or something else; tensors are both."""
-    if isinstance(value, np.ndarray):
-        return "array"
+    """Which class of array it's of, a NumPy scalar or something else; tensors are all of them."""
     return "scalar" if isinstance(value, np.generic) else type(value).__name__
 
 
 def _compare_arrays(
-    wanted: Any, got: Any, where: str, narrowed: bool, slack: Slack | None
+    wanted: Any, got: Any, where: str, comparison: _Comparison, depth: int
 ) -> Iterator[Mismatch]:
     tensors = isinstance(got, torch.Tensor) or isinstance(wanted, torch.Tensor)
     if not tensors and _kind(wanted) != _kind(got):
@@ -217,16 +233,18 @@ def _compare_arrays(
         return
     a, b = _array(wanted), _array(got)
     if a.dtype != b.dtype:
-        kind = "narrowed" if narrowed and is_narrower(a.dtype, b.dtype) else "dtype"
+        kind = "narrowed" if comparison.narrowed and is_narrower(a.dtype, b.dtype) else "dtype"
         yield Mismatch(kind, where, str(a.dtype), str(b.dtype))
         if a.dtype.kind != b.dtype.kind:
             return
     if a.shape != b.shape:
         yield Mismatch("shape", where, str(a.shape), str(b.shape))
         return
-    if a.strides == b.strides and np.array_equal(distinct(a), distinct(b)):
-        return  # They may have more elements than there is memory for.
-    yield from _compare_values(a, b, where, slack)
+    if not tensors and parts_of(wanted) is not None:
+        yield from _compare_parts(wanted, got, where, comparison, depth)
+    elif a.strides != b.strides or not np.array_equal(distinct(a), distinct(b)):
+        # Those that are equal may have more elements than there is memory for.
+        yield from _compare_values(a, b, where, comparison)
 
 
 def is_narrower(wanted: np.dtype[Any], got: np.dtype[Any]) -> bool:
@@ -235,9 +253,9 @@ def is_narrower(wanted: np.dtype[Any], got: np.dtype[Any]) -> bool:
 
 
 def _compare_values(
-    wanted: np.ndarray[Any, Any], got: np.ndarray[Any, Any], where: str, slack: Slack | None
+    wanted: np.ndarray[Any, Any], got: np.ndarray[Any, Any], where: str, comparison: _Comparison
 ) -> Iterator[Mismatch]:
-    bad = first_difference(wanted, got, 0.0 if slack is None else slack.of(where))
+    bad = first_difference(wanted, got, comparison.of(where))
     if bad is not None:
         at = f" at {list(bad)}" if bad else ""
         yield Mismatch("value", where, f"{wanted[bad]!r}{at}", f"{got[bad]!r}{at}")

@@ -549,8 +549,13 @@ def test_check_compares_64_bit_results_as_such():
         ("sorted(x, key=float)", False),
         ("TABLE[0]", True),
         ("holder.values", True),
+        ("x['a']", False),
+        ("x['<a8'] + x['8a'] + x['f8,a']", False),
+        ("x.astype('<float64')", False),
+        ("x.astype('float64')", True),
     ],
 )
+@pytest.mark.filterwarnings("error")
 def test_what_code_asks_for(tmp_path, text, wide):
     import linecache
 
