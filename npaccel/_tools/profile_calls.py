@@ -20,6 +20,7 @@ from npaccel._tools import flat_scripts
 from npaccel._tools.decorate import Source
 from npaccel._tools.run_script import run_script
 from npaccel._verify.copies import copied, reachable
+from npaccel._verify.parts import table_bytes
 
 #: Arguments of more bytes aren't copied.
 _MAX_BYTES = 1 << 28
@@ -186,15 +187,15 @@ class Profile:
 
     def _sampled(self, watched: Watched, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         begin = time.perf_counter()
-        arrays = [
-            part
+        sizes = [
+            part.nbytes if isinstance(part, np.ndarray | torch.Tensor) else table_bytes(part)
             for part in reachable((args, kwargs))
-            if isinstance(part, np.ndarray | torch.Tensor)
         ]
-        watched.takes_arrays |= bool(arrays)
+        known = [size for size in sizes if size is not None]
+        watched.takes_arrays |= bool(known)
         watched.note_numbers([*args, *kwargs.values()])
         sample = None
-        if watched.has_arrays and sum(array.nbytes for array in arrays) <= _MAX_BYTES:
+        if watched.has_arrays and sum(known) <= _MAX_BYTES:
             sample = copied((args, kwargs))
         self._overhead += time.perf_counter() - begin
         return sample

@@ -217,7 +217,7 @@ def _type_name(value: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    """Which class of array it's of, a NumPy scalar or something else; tensors are all of them."""
+    """Return the name of a value's class; scalars of NumPy are of one kind."""
     return "scalar" if isinstance(value, np.generic) else type(value).__name__
 
 

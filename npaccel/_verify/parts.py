@@ -1,4 +1,4 @@
-"""What a value consists of: items of containers, columns of tables, state of objects."""
+"""Parts of values: items of containers, columns of tables, state of objects."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: What has no parts: `==` tells all that there is to tell of them. Iterators would be used up.
+#: Types without parts: `==` tells all that there is to tell of them. Iterators would be used up.
 _WHOLE = (
     *(bool, int, float, complex, str, bytes, bytearray),
     *(set, frozenset, range, slice, Iterator),
 )
 #: Errors of `__reduce_ex__` where an object can't be pickled.
 _NOT_PICKLED = (TypeError, ValueError, AttributeError, RuntimeError, pickle.PickleError)
-#: What makes objects whose state is all that there is: its first argument is the class.
+#: Names of the functions that make objects of a class and a state alone.
 _PLAIN = ("__newobj__", "__newobj_ex__")
 
 
@@ -62,6 +62,24 @@ def parts_of(value: Any) -> list[Part] | None:
         return _of_array(value)
     of_library = _of_library(value)
     return _of_object(value) if of_library is None else of_library
+
+
+def table_bytes(value: Any) -> int | None:
+    """Return the size of a table of pandas, polars or xarray; None if it isn't one.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    int or None
+        What Dask hasn't computed has no size.
+    """
+    parts = _of_library(value)
+    if parts is None:
+        return None
+    return sum(getattr(part.value, "nbytes", table_bytes(part.value) or 0) for part in parts)
 
 
 def _named(**parts: Any) -> list[Part]:

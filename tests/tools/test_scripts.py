@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 import npaccel
 from npaccel._runtime.options import Options
-from npaccel._tools import cli, doctor, flat_scripts, jit_options
+from npaccel._tools import cli, doctor, flat_scripts, jit_options, profile_calls
 from npaccel._tools.decorate import Source
 from npaccel._tools.doctor import diagnose
 from npaccel._tools.profile_calls import Profile, Watched
@@ -299,6 +299,26 @@ def test_main_programs_are_told_to_be_divided(tmp_path, monkeypatch):
     )
     result = invoke("doctor", path)
     assert "main: move what it does with arrays into a function" in result.output
+
+
+def test_functions_of_tables_are_tried_if_they_are_not_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    path = tmp_path / "tables.py"
+    path.write_text(
+        textwrap.dedent("""
+        import numpy as np
+        import pandas as pd
+        def waves(frame):
+            x = frame["x"].to_numpy()
+            for _ in range(20):
+                x = np.sin(x) + 1
+            return x
+        print(waves(pd.DataFrame({"x": np.linspace(0, 1, 300_000)})).sum())
+        """)
+    )
+    assert "waves: put @npaccel.jit" in invoke("doctor", path).output
+    monkeypatch.setattr(profile_calls, "_MAX_BYTES", 1_000_000)
+    assert "waves: leave it: none of its calls had arguments" in invoke("doctor", path).output
 
 
 FLAT = """
