@@ -70,6 +70,8 @@ class Finding:
         Whether the advice is to compile it.
     decorator : str
         Which decorator it takes for that.
+    wants_change : bool
+        Whether the advice is to write some of it in another way before it's compiled.
     """
 
     target: str
@@ -82,6 +84,7 @@ class Finding:
     advice: str
     jit: bool
     decorator: str = "@npaccel.jit"
+    wants_change: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,14 +176,14 @@ class Diagnosis:
         return "\n".join(lines)
 
     def _told_of_nothing(self) -> str:
-        untried = [one for one in self.findings if one.advice == MOVE]
-        if not untried:
+        after = [one for one in self.findings if one.wants_change and one.share >= 1 - 1 / WORTH]
+        if not after:
             return "nothing of it makes this run much faster: leave it to NumPy"
-        names = ", ".join(one.target.partition(":")[2] for one in untried)
-        share = sum(one.share for one in untried)
+        names = ", ".join(one.target.partition(":")[2] for one in after)
+        share = sum(one.share for one in after)
         return (
-            f"nothing that could be tried makes this run much faster; {names} ({share:.0%} of it) "
-            "can't be tried before it's changed so"
+            "nothing makes this run much faster as it is; with these lines changed, ask again: "
+            f"{names} ({share:.0%} of it)"
         )
 
     def _told_of_start(self) -> list[str]:
@@ -401,7 +404,12 @@ def _finding(
         advice=advice,
         jit=trial in chosen,
         decorator=_decorator(trial),
+        wants_change=trial not in chosen and _wants_change(trial),
     )
+
+
+def _wants_change(trial: Trial) -> bool:
+    return trial.problem == MOVE or (trial.is_right and bool(_causes(trial)))
 
 
 def _state(trial: Trial) -> str:
