@@ -20,8 +20,6 @@ Key = tuple[Any, ...]
 
 #: Maximum number of elements of a container that a kind depends on.
 LOOKED_AT = 4
-#: Names that stand for what can't be undone.
-_IRREVERSIBLE = frozenset({"print", "open", "input", "exec", "eval", "write", "send", "next"})
 #: Types of arguments that hold no array.
 NUMBERS = frozenset({int, float, complex, bool, str, bytes, type(None)})
 
@@ -85,11 +83,6 @@ def has_to_compile(options: Options, values: Sequence[Any]) -> bool:
     return any(isinstance(part, torch.Tensor) for part in parts)
 
 
-def is_irreversible(function: types.FunctionType) -> bool:
-    """Whether a call may do what can't be undone, such as printing."""
-    return bool(_IRREVERSIBLE & set(wide_data.names_of(function.__code__)))
-
-
 def makes_wide(result: Any) -> bool:
     """Whether there are 64-bit floats in a result."""
     if type(result) in wide_data.PLAIN:
@@ -118,7 +111,6 @@ __all__ = [
     "NUMBERS",
     "Key",
     "has_to_compile",
-    "is_irreversible",
     "is_separate",
     "kind",
     "makes_wide",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import array
 import collections
+import datetime as dt
 import functools
+import numbers
 import random
 import types
-from collections.abc import Callable, Iterable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +24,49 @@ from npaccel._syntax.wide_data import names_of
 _MISSING = object()
 #: Types that can't change and lead to nothing that can, by far the most of what containers hold.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, range, slice)
+#: Names in code that stand for what can't be undone.
+_IRREVERSIBLE = frozenset(
+    {
+        *("print", "open", "input", "exec", "eval", "write", "writelines", "send", "next"),
+        *("write_text", "write_bytes", "unlink", "rename", "mkdir", "makedirs", "rmdir", "system"),
+    }
+)
+#: Modules whose functions and objects do what can't be undone.
+_ACTING = frozenset(
+    {
+        *("asyncio", "atexit", "concurrent", "csv", "ctypes", "http", "logging", "matplotlib"),
+        *("mmap", "multiprocessing", "shutil", "signal", "smtplib", "socket", "sqlite3"),
+        *("subprocess", "tempfile", "threading", "urllib", "webbrowser"),
+    }
+)
+#: Modules of whose objects none changes, or none in a way that matters to a second call.
+_UNCHANGING = frozenset(
+    {
+        *("contextvars", "datetime", "decimal", "enum", "fractions", "functools", "inspect"),
+        *("jax", "jaxlib", "npaccel", "numbers", "operator", "pathlib", "re", "string"),
+        *("_thread", "types", "typing", "uuid", "zoneinfo"),
+    }
+)
+#: Such types of other modules.
+_UNCHANGING_TYPES = (
+    *(types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType),
+    *(types.MethodDescriptorType, types.ClassMethodDescriptorType, types.GetSetDescriptorType),
+    *(types.MemberDescriptorType, types.CodeType, types.EllipsisType, types.NotImplementedType),
+    *(numbers.Number, dt.date, dt.time, dt.timedelta, dt.tzinfo, BaseException, np.ufunc),
+    *(weakref.ReferenceType, torch.dtype, torch.device, torch.layout, torch.memory_format),
+)
+#: Methods that no code calls by name, and that don't compute.
+_SHOWING = frozenset({"__repr__", "__str__", "__format__", "__del__"})
+#: Methods called where the class is.
+_MAKING = frozenset({"__new__", "__init__", "__post_init__"})
 
 
 class Snapshot:
     """Arrays, containers, objects and generators that a function can reach, as they are now.
 
     It reaches what its arguments, closure, defaults and the names in its code lead to, and so do
-    the user's functions that it calls. Iterators, files and objects of other libraries have no
-    way back.
+    the user's functions that it calls. Iterators, files and many objects of other libraries have
+    no way back: `irreversible` tells of them.
 
     Parameters
     ----------
@@ -41,11 +80,43 @@ class Snapshot:
         self._todo: list[Any] = [function, np.random, *values]
         self._is_changed: list[Callable[[], bool]] = []
         self._restore: list[Callable[[], None]] = []
-        while self._todo:
-            value = self._todo.pop()
-            if not isinstance(value, _PLAIN) and id(value) not in self._seen:
+        self._todo_named: list[tuple[str, Any]] = []
+        #: Names under which an object is found, by its identity.
+        self._names: dict[int, set[str]] = {}
+        self._has_other_way: set[int] = set()
+        self._lost: list[Any] = []
+        self._code: list[tuple[Any, frozenset[str]]] = []
+        while self._todo or self._todo_named:
+            name, value = (None, self._todo.pop()) if self._todo else self._todo_named.pop()
+            if isinstance(value, _PLAIN):
+                continue
+            if name is None:
+                self._has_other_way.add(id(value))
+            else:
+                self._names.setdefault(id(value), set()).add(name)
+            if id(value) not in self._seen:
                 self._seen[id(value)] = value
                 self._keep(value)
+
+    @property
+    def irreversible(self) -> str:
+        """Name of the first thing found that `restore` can't undo; empty if there is none."""
+        names, waiting = set[str](), self._code
+        while True:
+            new = [one for one in waiting if self._is_reached(one[0], names)]
+            if not new:
+                break
+            waiting = [one for one in waiting if one not in new]
+            names = names.union(*(found for _, found in new))
+        lost = (type(one).__name__ for one in self._lost if self._is_reached(one, names))
+        return next(iter(names & _IRREVERSIBLE), next(lost, ""))
+
+    def _is_reached(self, value: Any, names: set[str]) -> bool:
+        """Whether code with these names gets to something, as far as names tell."""
+        if id(value) in self._has_other_way:
+            return True
+        found = self._names[id(value)]
+        return not names.isdisjoint(found) or any(map(_is_called_unnamed, found))
 
     def is_changed(self) -> bool:
         """Whether something is another than before."""
@@ -106,10 +177,10 @@ class Snapshot:
         old, own = tensor.detach().clone(), tensor.detach()
         self._note(lambda: not _have_same_bytes(own, old), lambda: _copy_to(own, old))
 
-    def _keep_container(self, container: Any) -> None:
+    def _keep_container(self, container: Any, *, leads: bool = True) -> None:
         is_dict = isinstance(container, dict)
         old = list(container.items() if is_dict else container)
-        if not isinstance(container, bytearray):
+        if leads:
             self._todo += container.values() if is_dict else old
 
         def changed() -> bool:
@@ -131,6 +202,23 @@ class Snapshot:
 
         self._note(changed, restore)
 
+    def _keep_items(self, items: Any) -> None:
+        """Keep an `array.array` or a bytearray, of which there may be views."""
+        old = items[:]
+
+        def restore() -> None:
+            items[:] = old
+
+        self._note(lambda: bytes(items) != bytes(old), restore)
+
+    def _keep_table(self, table: Any) -> None:
+        """Keep a Series or DataFrame of pandas."""
+        old = table.copy(deep=True)
+        self._note(
+            lambda: not _are_same_tables(table, old),
+            lambda: table.__setstate__(old.copy(deep=True).__getstate__()),
+        )
+
     def _keep_function(self, function: types.FunctionType) -> None:
         if not is_users(function):
             return
@@ -138,9 +226,12 @@ class Snapshot:
         for cell in function.__closure__ or ():
             self._keep_attribute(cell, "cell_contents")
         names = names_of(function.__code__)
+        self._code.append((function, frozenset(names)))
         for name in names:
             found = function.__globals__.get(name, _MISSING)
             self._keep_name(function.__globals__, name)
+            if _is_acting(found):
+                self._lost.append(found)
             if isinstance(found, types.ModuleType) and not is_library(found.__name__):
                 for attribute in names:
                     self._keep_name(vars(found), attribute)
@@ -148,7 +239,7 @@ class Snapshot:
     def _keep_name(self, namespace: dict[str, Any], name: str) -> None:
         old = namespace.get(name, _MISSING)
         if old is not _MISSING:
-            self._todo.append(old)
+            self._todo_named.append((name, old))
 
         def restore() -> None:
             if old is _MISSING:
@@ -158,9 +249,9 @@ class Snapshot:
 
         self._note(lambda: namespace.get(name, _MISSING) is not old, restore)
 
-    def _keep_attribute(self, owner: Any, name: str) -> None:
+    def _keep_attribute(self, owner: Any, name: str, *, leads: bool = True) -> None:
         old = _attribute(owner, name)
-        if old is not _MISSING:
+        if leads and old is not _MISSING:
             self._todo.append(old)
 
         def restore() -> None:
@@ -178,7 +269,7 @@ class Snapshot:
         for name, value in vars(kind).items():
             if name.startswith("__") and not isinstance(value, types.FunctionType):
                 continue
-            self._todo.append(value)
+            self._todo_named.append((kind.__name__ if name in _MAKING else name, value))
             if not isinstance(value, types.MemberDescriptorType):
                 self._keep_class_attribute(kind, name, value)
 
@@ -188,15 +279,57 @@ class Snapshot:
     def _keep_object(self, value: Any) -> None:
         kind = type(value)
         if is_library(kind.__module__) and kind is not types.SimpleNamespace:
-            self._todo.append(getattr(value, "__wrapped__", None))  # A jitted function.
+            self._keep_librarys(value)
+        else:
+            self._todo.append(kind)
+            self._keep_attributes(value)
+
+    def _keep_librarys(self, value: Any) -> None:
+        kind = type(value)
+        wrapped = getattr(value, "__wrapped__", None)
+        library = kind.__module__.partition(".")[0]
+        if wrapped is not None:  # A jitted function.
+            self._todo.append(wrapped)
+        elif isinstance(value, types.BuiltinFunctionType):
+            self._todo.append(value.__self__)
+        elif library == "pandas" and kind.__name__ in ("Series", "DataFrame"):
+            self._keep_table(value)
+        elif library in _UNCHANGING or isinstance(value, _UNCHANGING_TYPES) or kind is object:
             return
-        self._todo.append(kind)
-        self._todo.append(getattr(value, "__dict__", None))
-        for base in kind.__mro__:
-            slots = vars(base).get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                if isinstance(vars(base).get(name), types.MemberDescriptorType):
-                    self._keep_attribute(value, name)
+        elif library in _ACTING or library == "numba":  # Its own containers, written in C.
+            self._lost.append(value)
+        else:
+            self._keep_attributes(value)
+
+    def _keep_attributes(self, value: Any) -> None:
+        """Keep an object's attributes and slots; it's lost if it has neither."""
+        kind = type(value)
+        if any(map(_is_written_in_c, kind.__mro__[:-1])):
+            self._lost.append(value)
+        inner = getattr(value, "__dict__", None)
+        if inner is not None and id(inner) not in self._seen:
+            self._seen[id(inner)] = inner
+            self._keep_container(inner, leads=False)
+            self._todo_named += inner.items()
+        for name in slots_of(kind):
+            self._keep_attribute(value, name, leads=False)
+            part = _attribute(value, name)
+            if part is not _MISSING:
+                self._todo_named.append((name, part))
+
+
+def slots_of(kind: type) -> Iterator[str]:
+    """Yield the names of a class's slots, as `getattr` takes them.
+
+    Parameters
+    ----------
+    kind : type
+    """
+    for base in kind.__mro__:
+        if "__slots__" in vars(base):
+            for name, found in vars(base).items():
+                if isinstance(found, types.MemberDescriptorType):
+                    yield name
 
 
 #: Types that don't change themselves, and what they lead to.
@@ -206,15 +339,55 @@ _LED_TO: dict[Any, Callable[[Any], Iterable[Any]]] = {
     functools.partial: lambda partial: (partial.func, partial.args, partial.keywords),
     staticmethod | classmethod: lambda method: (method.__func__,),
     property: lambda found: (found.fget, found.fset),
+    types.MappingProxyType: lambda proxy: proxy.values(),
+    memoryview: lambda view: (view.obj,),
 }
 _KEPT: dict[Any, Callable[[Snapshot, Any], None]] = {
     np.ndarray: Snapshot._keep_array,
     torch.Tensor: Snapshot._keep_tensor,
-    list | dict | set | collections.deque | bytearray: Snapshot._keep_container,
+    list | dict | set | collections.deque: Snapshot._keep_container,
+    array.array | bytearray: Snapshot._keep_items,
     types.FunctionType: Snapshot._keep_function,
     type: Snapshot._keep_class,
     object: Snapshot._keep_object,
 }
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_written_in_c(kind: type) -> bool:
+    """Whether a class has methods in C, which may keep what no attribute shows."""
+    if issubclass(kind, (*_UNCHANGING_TYPES, types.SimpleNamespace)):
+        return False
+    return any(isinstance(found, types.MethodDescriptorType) for found in vars(kind).values())
+
+
+def _is_called_unnamed(name: str) -> bool:
+    """Whether a method is called without being named in code, as by an operator."""
+    return name.startswith("__") and name.endswith("__") and name not in _SHOWING
+
+
+def _is_acting(found: Any) -> bool:
+    """Whether a global is a module that does what can't be undone, or something of it."""
+    is_module = isinstance(found, types.ModuleType)
+    module = found.__name__ if is_module else getattr(found, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] in _ACTING
+
+
+def _are_same_tables(one: Any, other: Any) -> bool:
+    """Whether tables of pandas are alike, the signs of zeros too."""
+    axes = zip(one.axes, other.axes, strict=True)
+    if one.shape != other.shape or not all(a.identical(b) for a, b in axes):
+        return False
+    if one.ndim == 1:
+        return one.name == other.name and _are_same_columns(one, other)
+    columns = range(one.shape[1])
+    return all(_are_same_columns(one.iloc[:, i], other.iloc[:, i]) for i in columns)
+
+
+def _are_same_columns(one: Any, other: Any) -> bool:
+    if one.dtype != other.dtype or not isinstance(one.dtype, np.dtype) or one.dtype.hasobject:
+        return bool(one.equals(other))
+    return bool(one.to_numpy().tobytes() == other.to_numpy().tobytes())
 
 
 def _attribute(owner: Any, name: str) -> Any:
@@ -230,7 +403,7 @@ def _are_identical(some: list[Any], others: list[Any]) -> bool:
 
 
 def _is(one: Any, other: Any) -> bool:
-    # Numbers of a bytearray, or of a view of one, are made again whenever they're looked at.
+    # Numbers of what is written in C are made again whenever they're looked at.
     return one is other or (type(one) is type(other) is int and one == other)
 
 

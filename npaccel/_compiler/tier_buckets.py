@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from npaccel._compiler import brief
-from npaccel._compiler.call_kinds import Key, is_irreversible, is_separate, makes_wide
+from npaccel._compiler.call_kinds import Key, is_separate, makes_wide
 from npaccel._compiler.function_spec import FunctionSpec
 from npaccel._process import background, logs
 from npaccel._process.imports import load
@@ -182,8 +182,6 @@ class Bucket:
         owner.spec.log.add_tier(self.tier)
         if is_warm or owner.has_to_compile(values):
             self.be_compiled("compiled")
-        elif not self.is_exact and is_irreversible(owner.function):
-            self.be_compiled("compiled, as NumPy's floats may be other than compiled code's")
         else:
             self._begin_as_known()
 
@@ -510,6 +508,9 @@ class Bucket:
         owner = self.owner
         values = owner.spec.binding.bind(args, kwargs)
         snapshot = load("npaccel._compiler.snapshot").Snapshot(owner.function, values)
+        if snapshot.irreversible:
+            self.be_compiled("compiled, as NumPy's floats may be other than compiled code's")
+            return self.call(args, kwargs)
         result = self.in_numpy(args, kwargs)
         reaches_wide = owner.reaches_wide(values)
         if not reaches_wide and not makes_wide(result):

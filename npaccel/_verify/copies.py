@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._compiler.snapshot import Snapshot
+from npaccel._compiler.snapshot import Snapshot, slots_of
 from npaccel._runtime.arguments import distinct
 from npaccel._runtime.array_copies import copy_arrays
 from npaccel._runtime.callables import read_by
@@ -81,8 +81,7 @@ def reachable(value: Any, seen: dict[int, Any] | None = None) -> Iterator[Any]:
         held = list(value)
     else:
         held = list(getattr(value, "__dict__", {}).values())
-        slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
-        held += [getattr(value, name, None) for name in slots if isinstance(name, str)]
+        held += [getattr(value, name, None) for name in slots_of(type(value))]
     for part in held:
         yield from reachable(part, seen)
 
