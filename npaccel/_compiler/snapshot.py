@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from npaccel._runtime import host_rng
+from npaccel._runtime import host_rng, opaque
 from npaccel._runtime.arguments import distinct, resolved
 from npaccel._syntax.loop_detection import is_library, is_users
 from npaccel._syntax.wide_data import names_of
@@ -220,7 +220,7 @@ class Snapshot:
         )
 
     def _keep_function(self, function: types.FunctionType) -> None:
-        if not is_users(function):
+        if not is_users(function) or _is_librarys(function.__module__):
             return
         self._todo += [function.__defaults__, function.__kwdefaults__, function.__dict__]
         for cell in function.__closure__ or ():
@@ -232,7 +232,7 @@ class Snapshot:
             self._keep_name(function.__globals__, name)
             if _is_acting(found):
                 self._lost.append(found)
-            if isinstance(found, types.ModuleType) and not is_library(found.__name__):
+            if isinstance(found, types.ModuleType) and not _is_librarys(found.__name__):
                 for attribute in names:
                     self._keep_name(vars(found), attribute)
 
@@ -263,7 +263,7 @@ class Snapshot:
         self._note(lambda: _attribute(owner, name) is not old, restore)
 
     def _keep_class(self, kind: type) -> None:
-        if is_library(kind.__module__):
+        if _is_librarys(kind.__module__):
             return
         self._todo += kind.__mro__
         for name, value in vars(kind).items():
@@ -278,7 +278,7 @@ class Snapshot:
 
     def _keep_object(self, value: Any) -> None:
         kind = type(value)
-        if is_library(kind.__module__) and kind is not types.SimpleNamespace:
+        if _is_librarys(kind.__module__) and kind is not types.SimpleNamespace:
             self._keep_librarys(value)
         else:
             self._todo.append(kind)
@@ -294,6 +294,8 @@ class Snapshot:
             self._todo.append(value.__self__)
         elif library == "pandas" and kind.__name__ in ("Series", "DataFrame"):
             self._keep_table(value)
+        elif library == "pandas" and any(base.__name__ == "Index" for base in kind.__mro__):
+            return  # It can't be written to.
         elif library in _UNCHANGING or isinstance(value, _UNCHANGING_TYPES) or kind is object:
             return
         elif library in _ACTING or library == "numba":  # Its own containers, written in C.
@@ -302,11 +304,16 @@ class Snapshot:
             self._keep_attributes(value)
 
     def _keep_attributes(self, value: Any) -> None:
-        """Keep an object's attributes and slots; it's lost if it has neither."""
+        """Keep an object's attributes and slots; the user's code gets to its own by their names."""
         kind = type(value)
         if any(map(_is_written_in_c, kind.__mro__[:-1])):
             self._lost.append(value)
         inner = getattr(value, "__dict__", None)
+        if _is_librarys(kind.__module__) and kind is not types.SimpleNamespace:
+            self._todo.append(inner)
+            for name in slots_of(kind):
+                self._keep_attribute(value, name)
+            return
         if inner is not None and id(inner) not in self._seen:
             self._seen[id(inner)] = inner
             self._keep_container(inner, leads=False)
@@ -364,6 +371,11 @@ def _is_written_in_c(kind: type) -> bool:
 def _is_called_unnamed(name: str) -> bool:
     """Whether a method is called without being named in code, as by an operator."""
     return name.startswith("__") and name.endswith("__") and name not in _SHOWING
+
+
+def _is_librarys(module: str | None) -> bool:
+    """Whether a module's code isn't looked into."""
+    return is_library(module) or (module or "").partition(".")[0] in opaque.LIBRARIES
 
 
 def _is_acting(found: Any) -> bool:
