@@ -188,6 +188,8 @@ class CompiledNest:
             See `compile_nest`.
         """
         every, key = self._described(values)
+        if len(every) > len(values):
+            lowered = None  # Another thread may have rebound what was fetched for it.
         self._made[key] = self._noted(self._version(every, values, key, lowered))
 
     def give_up(self, key: tuple[Any, ...], reason: str, line: int) -> None:

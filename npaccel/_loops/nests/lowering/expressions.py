@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +45,34 @@ TRUE, FALSE = Value((One(PY_BOOL, "True"),)), Value((One(PY_BOOL, "False"),))
 MISSING = object()
 
 
+class FirstFound(Mapping[str, Any]):
+    """View of a namespace in which each name goes on meaning what it did when it was asked for.
+
+    Other threads may rebind it meanwhile, and code is made in several passes.
+
+    Parameters
+    ----------
+    namespace : mapping
+    """
+
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        self._namespace = namespace
+        self._found: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._found:
+            self._found[name] = self._namespace.get(name, MISSING)
+        if self._found[name] is MISSING:
+            raise KeyError(name)
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._namespace)
+
+    def __len__(self) -> int:
+        return len(self._namespace)
+
+
 class Scope:
     """Scope in which a function's other names are looked up, and what was found.
 
@@ -62,6 +90,7 @@ class Scope:
     def __init__(self, *namespaces: Mapping[str, Any]) -> None:
         self.namespaces = namespaces
         self.guards: list[tuple[Mapping[str, Any], str, Any]] = []
+        self._views: dict[int, FirstFound] = {}
 
     def find(self, name: str, line: int) -> Any:
         """Return what a name means.
@@ -72,8 +101,7 @@ class Scope:
             If nothing is called so.
         """
         for namespace in self.namespaces:
-            found = namespace.get(name, MISSING)
-            self.guards.append((namespace, name, found))
+            found = self._look_up(namespace, name)
             if found is not MISSING:
                 return found
         if not hasattr(builtins, name):
@@ -82,10 +110,17 @@ class Scope:
 
     def member(self, module: types.ModuleType, name: str, line: int) -> Any:
         """Return an attribute of a module."""
-        found = getattr(module, name, MISSING)
+        found = self._look_up(vars(module), name)
+        if found is MISSING:
+            found = getattr(module, name, MISSING)
         if found is MISSING:
             raise NotSupportedError(f"`{module.__name__}` has no `{name}`", line)
-        self.guards.append((vars(module), name, vars(module).get(name, MISSING)))
+        return found
+
+    def _look_up(self, namespace: Mapping[str, Any], name: str) -> Any:
+        view = self._views.setdefault(id(namespace), FirstFound(namespace))
+        found = view.get(name, MISSING)
+        self.guards.append((namespace, name, found))
         return found
 
 

@@ -13,7 +13,7 @@ from npaccel._loops.nests import list_memory, unroll_and_jam
 from npaccel._loops.nests.dependence import IndependentLoop, independent_loop
 from npaccel._loops.nests.lowering.calls import Helpers, function_body, written
 from npaccel._loops.nests.lowering.code_builder import Env, Program, Site
-from npaccel._loops.nests.lowering.expressions import Scope
+from npaccel._loops.nests.lowering.expressions import FirstFound, Scope
 from npaccel._loops.nests.lowering.rng import is_generator
 from npaccel._loops.nests.lowering.statements import Statements
 from npaccel._loops.nests.lowering.types import (
@@ -176,6 +176,7 @@ def lower(
         If it isn't scalar code, or if its types don't follow from those of
         its parameters.
     """
+    namespace = FirstFound(namespace)
     draws = any(map(is_generator, values.values()))
     by_columns = None if draws else interchange.columns(nest, values, namespace)
     if by_columns is not None:
@@ -326,7 +327,9 @@ class _Lowering:
     def _lowered(self, code: Statements, start: Env) -> Lowered:
         head = f"def nest({', '.join(['_e', '_f', *self.parameters])}):"
         lines = [head, *function_body(code, start, self.parameters)]
-        guards = {(id(g[0]), g[1]): g for g in (*self.scope.guards, *self.helpers.guards())}
+        # Scopes that have found different values of a name make code that never holds.
+        found = (*self.scope.guards, *self.helpers.guards())
+        guards = {(id(g[0]), g[1], id(g[2])): g for g in found}
         own = self.scope.namespaces[0]
         return Lowered(
             source="\n".join([*self.helpers.lines(), *lines, ""]),
