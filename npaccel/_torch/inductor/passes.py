@@ -48,6 +48,7 @@ from npaccel._torch.inductor.cpp import (
     scalar_reductions,
     scatter_adds,
     short_reductions,
+    size_checks,
     vector_ops,
 )
 from npaccel._torch.inductor.kernels import (
@@ -167,6 +168,8 @@ PASSES = (
          realize_expensive.computed_once),
     Pass("elementwise_functions", "functions of single elements become part of loops",
          elementwise_functions.element_functions_inlined),
+    Pass("size_checks", "sizes that the data decide are checked before what relies on them",
+         size_checks.sizes_checked_early),
     Pass("write_hazards", "what a write changes is read before",
          write_hazards.reads_before_writes),
     Pass("signed_zeros", "-0.0 + 0.0 is 0.0", signed_zeros.zeros_added),
@@ -231,6 +234,7 @@ PATCHES: tuple[Patch, ...] = (
     *reinplacing.PATCHES,
     *dynamic_slices.PATCHES,
     *realize_expensive.PATCHES,
+    *size_checks.PATCHES,
     *write_hazards.PATCHES,
     *signed_zeros.PATCHES,
     *views.PATCHES,
