@@ -183,17 +183,29 @@ def same_state(one: Any, other: Any) -> bool:
     return bool(np.array_equal(one, other))
 
 
-def pairs(wanted: Any, got: Any, where: str, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
+def pairs(wanted: Any, got: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield the parts of two results of the same structure, with their names."""
+    yield from _pairs(wanted, got, where, _Comparison(narrowed=False, slack=None), 0)
+
+
+def _pairs(
+    wanted: Any, got: Any, where: str, comparison: _Comparison, depth: int
+) -> Iterator[tuple[str, Any, Any]]:
     if type(wanted) is not type(got):
         yield where, wanted, got
         return
     ours, theirs = parts_of(got), parts_of(wanted)
     if ours is None or theirs is None:
         yield where, wanted, got
-    elif _equal([part.key for part in theirs], [part.key for part in ours]) and depth < _DEPTH:
+    elif (
+        _equal([part.key for part in theirs], [part.key for part in ours])
+        and depth < _DEPTH
+        # Each place of a list that stands in several is noted; objects may lead to each other.
+        and (isinstance(wanted, tuple | list | dict) or comparison.is_new(wanted, got))
+    ):
         for part, other in zip(theirs, ours, strict=True):
-            yield from pairs(part.value, other.value, f"{where}{part.label}", depth + 1)
+            label = f"{where}{part.label}"
+            yield from _pairs(part.value, other.value, label, comparison, depth + 1)
 
 
 def _is_number(value: Any) -> bool:
